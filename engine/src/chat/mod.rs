@@ -1,0 +1,7 @@
+//! Chat: templates render messages to a prompt; harmony is parsed back out of tokens.
+
+mod harmony;
+mod template;
+
+pub use harmony::{Delta, HarmonyParser};
+pub use template::{ChatTemplate, RenderInput, TemplateError};

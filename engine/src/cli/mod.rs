@@ -1,0 +1,5 @@
+//! The command line.
+
+mod entry;
+
+pub use entry::main;

@@ -1,0 +1,5 @@
+//! Persistent worker threads.
+
+mod pool;
+
+pub use pool::Team;

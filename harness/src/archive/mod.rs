@@ -1,0 +1,1 @@
+//! The evidence on disk (EVIDENCE.md in the design; `docs/archive.md` for users).

@@ -1,0 +1,1 @@
+//! Re-derives everything from raw bytes and compares.

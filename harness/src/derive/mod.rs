@@ -1,0 +1,1 @@
+//! Pure: raw facts to labelled figures.

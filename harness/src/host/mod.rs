@@ -1,0 +1,1 @@
+//! What the machine was doing: fingerprints, guards, telemetry, the lock.

@@ -1,0 +1,18 @@
+//! `palindrome`: mirrored, auditable studies of LLM servers.
+//!
+//! Data flows one way: a study file becomes a plan; sessions launch servers and replay saved
+//! bodies; the archive keeps raw facts only; `derive` turns raw facts into labelled figures;
+//! `report` and `audit` consume those.
+
+pub mod archive;
+pub mod audit;
+pub mod cli;
+pub mod derive;
+pub mod host;
+pub mod replay;
+pub mod report;
+pub mod server;
+pub mod session;
+pub mod setup;
+pub mod stats;
+pub mod study;

@@ -1,0 +1,7 @@
+//! The `palindrome` binary: parses the command line and dispatches.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    palindrome_harness::cli::main()
+}

@@ -1,0 +1,1 @@
+//! Launching servers: one adapter a kind.

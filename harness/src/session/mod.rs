@@ -1,0 +1,1 @@
+//! A study under way: launch, ready, replay, stop, in the plan's order.

@@ -1,0 +1,1 @@
+//! Bringing a real llama.cpp server to this machine.

@@ -1,0 +1,1 @@
+//! Estimates over sessions; never over requests.
