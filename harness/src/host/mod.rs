@@ -1,1 +1,5 @@
 //! What the machine was doing: fingerprints, guards, telemetry, the lock.
+
+mod facts;
+
+pub use facts::{CheckoutFacts, HostFacts, HostSample};

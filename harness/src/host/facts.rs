@@ -1,0 +1,88 @@
+//! What `host.json` and `host.jsonl` hold.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The checkout that the harness runs in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckoutFacts {
+    /// Commit id.
+    pub commit: String,
+    /// Whether tracked files differ from it, or untracked ones lie beside them.
+    pub dirty: bool,
+}
+
+/// The machine, as `host.json` describes it. Absent means that the machine does not show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// `major.minor`.
+    pub schema: String,
+    /// UTC when the study started, `YYYY-MM-DDTHH:MM:SSZ`.
+    pub utc: String,
+    /// Boot id: two archives with the same one share a boot.
+    pub boot_id: Option<String>,
+    /// Operating system's own name.
+    pub os: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// `x86_64`, `aarch64` ...
+    pub arch: String,
+    /// CPU model.
+    pub cpu_model: Option<String>,
+    /// Instruction-set flags, sorted.
+    pub cpu_flags: Vec<String>,
+    /// Logical CPUs that this process may run on.
+    pub logical_cpus: Option<u32>,
+    /// Physical cores.
+    pub physical_cores: Option<u32>,
+    /// Installed memory.
+    pub memory_bytes: Option<u64>,
+    /// Swap configured.
+    pub swap_bytes: Option<u64>,
+    /// Frequency governor of the first CPU.
+    pub governor: Option<String>,
+    /// Kernel's clock source.
+    pub clocksource: Option<String>,
+    /// Transparent huge pages, as the kernel prints the setting.
+    pub transparent_hugepage: Option<String>,
+    /// Whether a hypervisor runs below.
+    pub virtualised: Option<bool>,
+    /// This program's version.
+    pub harness_version: String,
+    /// Git state of the working folder.
+    pub checkout: Option<CheckoutFacts>,
+    /// Versions of other programs, by name.
+    pub versions: BTreeMap<String, String>,
+}
+
+/// One line of telemetry, taken about every 250 ms while a session runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostSample {
+    /// Monotonic.
+    pub ns: u64,
+    /// Share of CPU time not idle since the sample before, 0 to 1, over all CPUs.
+    pub cpu_busy: Option<f64>,
+    /// One-minute load average.
+    pub load1: Option<f64>,
+    /// PSI `some avg10` of the CPU, percent.
+    pub psi_cpu_some10: Option<f64>,
+    /// PSI `some avg10` of memory, percent.
+    pub psi_memory_some10: Option<f64>,
+    /// PSI `some avg10` of I/O, percent.
+    pub psi_io_some10: Option<f64>,
+    /// `MemAvailable`.
+    pub available_bytes: Option<u64>,
+    /// Page cache.
+    pub cached_bytes: Option<u64>,
+    /// Page faults of the machine since boot.
+    pub faults: Option<u64>,
+    /// Page faults of the machine since boot that read the disk.
+    pub major_faults: Option<u64>,
+    /// Bytes read from disks since boot.
+    pub disk_read_bytes: Option<u64>,
+    /// Frequency of the first CPU.
+    pub cpu_mhz: Option<f64>,
+    /// Hottest thermal zone.
+    pub celsius: Option<f64>,
+}
