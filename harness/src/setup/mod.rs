@@ -1,1 +1,5 @@
 //! Bringing a real llama.cpp server to this machine.
+
+mod record;
+
+pub use record::{BuildKind, LlamaCpp};
