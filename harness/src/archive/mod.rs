@@ -1,1 +1,21 @@
 //! The evidence on disk (EVIDENCE.md in the design; `docs/archive.md` for users).
+
+mod disk;
+mod error;
+mod event;
+mod format;
+mod layout;
+mod reader;
+mod seal;
+mod session_writer;
+mod writer;
+
+pub use disk::{hash_file, sha256_hex};
+pub use error::ArchiveError;
+pub use event::Event;
+pub use format::{CHANGELOG, PREDICATE_TYPE, SCHEMA, STATEMENT_TYPE};
+pub use layout::{list_files, session_folder_name};
+pub use reader::{Archive, Facts, SessionFacts};
+pub use seal::{Manifest, Subject, check_seal, manifest_bytes};
+pub use session_writer::{SessionSummary, SessionWriter};
+pub use writer::ArchiveWriter;

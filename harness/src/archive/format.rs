@@ -1,0 +1,110 @@
+//! The format's version, its history, and the check of versions in files.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::ArchiveError;
+
+/// `major.minor` written into every JSON document and line. A reader refuses a newer major and
+/// reads every older one; a newer minor only adds fields.
+pub const SCHEMA: &str = "1.0";
+
+/// Major part of [`SCHEMA`].
+const MAJOR: u32 = 1;
+
+/// What changed in each version, newest first.
+pub const CHANGELOG: &[(&str, &str)] = &[(
+    "1.0",
+    "first format: plan, host, workload, sessions with raw streams, chained events, figures, manifest, SEAL",
+)];
+
+/// `predicateType` of the manifest.
+pub const PREDICATE_TYPE: &str = "urn:palindrome:study:v1";
+
+/// `_type` of the manifest: an in-toto attestation Statement, version 1.
+pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
+
+/// Puts `schema` first in an object, keeping the value's own if it has one; anything that is no
+/// object becomes `{"schema", "value"}`.
+pub(super) fn with_schema(value: Value) -> Value {
+    let mut map = Map::new();
+    let own = value.get("schema").cloned();
+    map.insert("schema".into(), own.unwrap_or_else(|| Value::String(SCHEMA.into())));
+    match value {
+        Value::Object(fields) => {
+            map.extend(fields.into_iter().filter(|(key, _)| key != "schema"));
+        }
+        other => {
+            map.insert("value".into(), other);
+        }
+    }
+    Value::Object(map)
+}
+
+/// A fact as pretty JSON with its schema first and a final newline.
+pub(super) fn document(file: &str, fact: &impl Serialize) -> Result<Vec<u8>, ArchiveError> {
+    let value = serde_json::to_value(fact).map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
+    let mut bytes = serde_json::to_vec_pretty(&with_schema(value))
+        .map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// A fact as one line of JSON with its schema first, newline included.
+pub(super) fn line(file: &str, fact: &impl Serialize) -> Result<Vec<u8>, ArchiveError> {
+    let value = serde_json::to_value(fact).map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
+    let mut bytes = serde_json::to_vec(&with_schema(value))
+        .map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Refuses a document without a version or of a newer major than this program knows.
+pub(super) fn check_schema(file: &str, value: &Value) -> Result<(), ArchiveError> {
+    let found = value.get("schema").and_then(Value::as_str).unwrap_or("");
+    let parsed = found
+        .split_once('.')
+        .and_then(|(major, minor)| Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?)));
+    match parsed {
+        Some((major, _)) if major <= MAJOR => Ok(()),
+        Some(_) => Err(ArchiveError::NewerSchema {
+            file: file.into(),
+            found: found.into(),
+        }),
+        None => Err(ArchiveError::malformed(
+            file,
+            None,
+            format!("`schema` is {found:?}, expected `major.minor` such as {SCHEMA:?}"),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn schema_leads_every_object() {
+        let v = with_schema(json!({"a": 1}));
+        assert_eq!(v.to_string(), r#"{"schema":"1.0","a":1}"#);
+        let v = with_schema(json!({"a": 1, "schema": "0.1"}));
+        assert_eq!(v.to_string(), r#"{"schema":"0.1","a":1}"#);
+    }
+
+    #[test]
+    fn newer_major_is_refused_by_name_and_newer_minor_is_read() {
+        assert!(check_schema("plan.json", &json!({"schema": "1.9"})).is_ok());
+        let error = check_schema("plan.json", &json!({"schema": "2.0"})).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "plan.json is of archive format 2.0; this program reads up to major version 1 (format 1.0): use a newer palindrome"
+        );
+        assert!(check_schema("plan.json", &json!({})).is_err());
+    }
+
+    #[test]
+    fn changelog_starts_at_the_current_version() {
+        assert_eq!(CHANGELOG[0].0, SCHEMA);
+    }
+}

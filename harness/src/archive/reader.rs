@@ -1,0 +1,221 @@
+//! Reads an archive into typed facts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::disk::sha256_hex;
+use super::event::{self, Event};
+use super::format::check_schema;
+use super::layout::{
+    END, EVENTS, FIGURES, HOST, HOST_SAMPLES, LAUNCH, MANIFEST, PLAN, REQUESTS, SEAL, SESSIONS, STREAMS, STUDY,
+    WORKLOAD, session_folder_name,
+};
+use super::seal::Manifest;
+use super::ArchiveError;
+use crate::derive::Figures;
+use crate::host::{HostFacts, HostSample};
+use crate::replay::{RawResponse, RequestRecord};
+use crate::server::LaunchFacts;
+use crate::session::SessionEnd;
+use crate::study::{Plan, PlannedSession};
+
+/// Longest raw stream that is unpacked; a larger one is an error, not an allocation.
+const STREAM_LIMIT_BYTES: u64 = 1 << 30;
+
+/// Everything that figures are derived from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// The study file as run.
+    pub study_toml: Vec<u8>,
+    /// The plan.
+    pub plan: Plan,
+    /// The machine.
+    pub host: HostFacts,
+    /// The run's log.
+    pub events: Vec<Event>,
+    /// Recorded sessions in plan order.
+    pub sessions: Vec<SessionFacts>,
+}
+
+/// One session's facts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionFacts {
+    /// The plan's entry.
+    pub planned: PlannedSession,
+    /// How the server was started.
+    pub launch: LaunchFacts,
+    /// Requests in the order they were sent.
+    pub requests: Vec<RequestRecord>,
+    /// Telemetry.
+    pub samples: Vec<HostSample>,
+    /// How it ended.
+    pub end: SessionEnd,
+}
+
+impl SessionFacts {
+    /// The session's folder name.
+    pub fn name(&self) -> String {
+        session_folder_name(&self.planned)
+    }
+}
+
+/// An archive opened for reading.
+#[derive(Debug)]
+pub struct Archive {
+    path: PathBuf,
+    plan: Plan,
+}
+
+impl Archive {
+    /// Opens a folder as an archive: it must hold a plan of a known format.
+    pub fn open(path: &Path) -> Result<Self, ArchiveError> {
+        let path = path.canonicalize().map_err(ArchiveError::io("open", path))?;
+        if !path.join(PLAN).is_file() {
+            return Err(ArchiveError::NotAnArchive { path, reason: format!("there is no {PLAN} in it") });
+        }
+        let plan = Self::read_plan(&path)?;
+        Ok(Self { path, plan })
+    }
+
+    pub(super) fn read_plan(path: &Path) -> Result<Plan, ArchiveError> {
+        read_document(path, PLAN)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder's name.
+    pub fn name(&self) -> String {
+        self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether there is a seal (not whether it holds: see `check_seal` and the audit).
+    pub fn is_sealed(&self) -> bool {
+        self.path.join(SEAL).is_file()
+    }
+
+    /// Reads every fact; sessions not yet recorded are left out.
+    pub fn facts(&self) -> Result<Facts, ArchiveError> {
+        let mut sessions = Vec::new();
+        for planned in &self.plan.sessions {
+            if self.path.join(SESSIONS).join(session_folder_name(planned)).is_dir() {
+                sessions.push(self.session(planned)?);
+            }
+        }
+        Ok(Facts {
+            study_toml: self.read(STUDY)?,
+            plan: self.plan.clone(),
+            host: read_document(&self.path, HOST)?,
+            events: event::parse(&self.read(EVENTS)?)?,
+            sessions,
+        })
+    }
+
+    /// Reads one recorded session.
+    pub fn session(&self, planned: &PlannedSession) -> Result<SessionFacts, ArchiveError> {
+        let folder = format!("{SESSIONS}/{}", session_folder_name(planned));
+        Ok(SessionFacts {
+            planned: planned.clone(),
+            launch: read_document(&self.path, &format!("{folder}/{LAUNCH}"))?,
+            requests: self.lines(&format!("{folder}/{REQUESTS}"))?,
+            samples: self.lines(&format!("{folder}/{HOST_SAMPLES}"))?,
+            end: read_document(&self.path, &format!("{folder}/{END}"))?,
+        })
+    }
+
+    /// Reads one raw response by its stem in the session's `streams/`.
+    pub fn raw(&self, planned: &PlannedSession, stream: &str) -> Result<RawResponse, ArchiveError> {
+        let stem = format!("{SESSIONS}/{}/{STREAMS}/{stream}", session_folder_name(planned));
+        let mut raw: RawResponse = read_document(&self.path, &format!("{stem}.arrivals.json"))?;
+        let file = format!("{stem}.sse.zst");
+        let packed = self.read(&file)?;
+        let reader = zstd::Decoder::new(packed.as_slice())
+            .map_err(|e| ArchiveError::malformed(&file, None, format!("not zstd: {e}")))?;
+        std::io::Read::read_to_end(&mut std::io::Read::take(reader, STREAM_LIMIT_BYTES + 1), &mut raw.body)
+            .map_err(|e| ArchiveError::malformed(&file, None, format!("not whole zstd: {e}")))?;
+        if raw.body.len() as u64 > STREAM_LIMIT_BYTES {
+            return Err(ArchiveError::malformed(&file, None, "unpacks to more than 1 GiB"));
+        }
+        Ok(raw)
+    }
+
+    /// Reads a request body and its sha256.
+    pub fn body(&self, name: &str) -> Result<(Vec<u8>, String), ArchiveError> {
+        let bytes = self.read(&format!("{WORKLOAD}/{name}"))?;
+        let hash = sha256_hex(&bytes);
+        Ok((bytes, hash))
+    }
+
+    /// Published figures; absent before sealing.
+    pub fn figures(&self) -> Result<Option<Figures>, ArchiveError> {
+        if !self.path.join(FIGURES).is_file() {
+            return Ok(None);
+        }
+        read_document(&self.path, FIGURES).map(Some)
+    }
+
+    /// The manifest; absent before sealing.
+    pub fn manifest(&self) -> Result<Option<Manifest>, ArchiveError> {
+        if !self.path.join(MANIFEST).is_file() {
+            return Ok(None);
+        }
+        let bytes = self.read(MANIFEST)?;
+        let value: Value = serde_json::from_slice(&bytes)
+            .map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))?;
+        check_schema(MANIFEST, value.get("predicate").unwrap_or(&Value::Null))?;
+        serde_json::from_value(value).map(Some).map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))
+    }
+
+    /// Bytes of a file inside the archive.
+    pub fn read(&self, file: &str) -> Result<Vec<u8>, ArchiveError> {
+        read_file(&self.path, file)
+    }
+
+    fn lines<T: DeserializeOwned>(&self, file: &str) -> Result<Vec<T>, ArchiveError> {
+        let bytes = self.read(file)?;
+        let mut out = Vec::new();
+        for (i, line) in whole_lines(file, &bytes)?.enumerate() {
+            let bad = |e: serde_json::Error| ArchiveError::malformed(file, Some(i + 1), e.to_string());
+            let value: Value = serde_json::from_slice(line).map_err(bad)?;
+            check_schema(file, &value)?;
+            out.push(serde_json::from_value(value).map_err(bad)?);
+        }
+        Ok(out)
+    }
+}
+
+/// Splits JSON lines; a last line without its newline was never finished and is an error.
+pub(super) fn whole_lines<'a>(file: &str, bytes: &'a [u8]) -> Result<impl Iterator<Item = &'a [u8]>, ArchiveError> {
+    if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+        return Err(ArchiveError::malformed(file, None, "the last line has no newline: it was not finished"));
+    }
+    Ok(bytes.split_inclusive(|&b| b == b'\n').map(|line| line.strip_suffix(b"\n").unwrap_or(line)))
+}
+
+fn read_file(archive: &Path, file: &str) -> Result<Vec<u8>, ArchiveError> {
+    let path = archive.join(file);
+    fs::read(&path).map_err(ArchiveError::io("read", &path))
+}
+
+/// A JSON document whose schema is known, untyped.
+pub(super) fn read_value(archive: &Path, file: &str) -> Result<Value, ArchiveError> {
+    let value = serde_json::from_slice(&read_file(archive, file)?)
+        .map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
+    check_schema(file, &value)?;
+    Ok(value)
+}
+
+fn read_document<T: DeserializeOwned>(archive: &Path, file: &str) -> Result<T, ArchiveError> {
+    serde_json::from_value(read_value(archive, file)?)
+        .map_err(|e| ArchiveError::malformed(file, None, e.to_string()))
+}
