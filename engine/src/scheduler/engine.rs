@@ -56,6 +56,14 @@ impl Engine {
     pub fn architecture(&self) -> &str {
         todo!()
     }
+    /// Worker threads in use.
+    pub fn threads(&self) -> usize {
+        todo!()
+    }
+    /// The instruction-set level in use.
+    pub fn isa(&self) -> crate::kernels::Isa {
+        todo!()
+    }
     /// Counters.
     pub fn stats(&self) -> EngineStats {
         todo!()

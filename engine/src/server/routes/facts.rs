@@ -1,0 +1,182 @@
+//! What the server says about itself.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::dispatch::Answer;
+use crate::sampling::SamplingParams;
+use crate::scheduler::EngineStats;
+use crate::server::App;
+use crate::server::error::json_response;
+use crate::server::reply::{fingerprint, settings};
+
+fn ok(value: &Value) -> Answer {
+    Ok(json_response(StatusCode::OK, value))
+}
+
+/// `GET /health`: 503 until the model is loaded.
+pub async fn health(State(app): State<Arc<App>>) -> Answer {
+    app.backend_for_work()?;
+    ok(&json!({ "status": "ok" }))
+}
+
+/// `GET /v1/models`.
+pub async fn models(State(app): State<Arc<App>>) -> Answer {
+    let backend = app.backend()?;
+    ok(&json!({
+        "object": "list",
+        "data": [{
+            "id": app.model_name(&**backend),
+            "object": "model",
+            "created": app.started_unix_seconds(),
+            "owned_by": "palindrome",
+            "meta": {
+                "architecture": backend.architecture(),
+                "n_vocab": backend.tokenizer().vocab_size(),
+                "n_ctx": backend.n_ctx(),
+            },
+        }],
+    }))
+}
+
+/// `GET /props`.
+pub async fn props(State(app): State<Arc<App>>) -> Answer {
+    let backend = app.backend()?;
+    let runtime = backend.runtime();
+    let mut params = settings(&SamplingParams::default());
+    params["n_predict"] = json!(-1);
+    params["max_tokens"] = json!(-1);
+    params["stop"] = json!([]);
+    params["stream"] = json!(false);
+    ok(&json!({
+        "default_generation_settings": { "n_ctx": backend.n_ctx(), "params": params },
+        "total_slots": 1,
+        "model_alias": app.model_name(&**backend),
+        "model_path": app.options.model_path,
+        "architecture": backend.architecture(),
+        "modalities": { "vision": false, "audio": false },
+        "chat_template": backend.template().map(crate::chat::ChatTemplate::source),
+        "build_info": fingerprint(),
+        "n_ctx": backend.n_ctx(),
+        "isa": runtime.isa,
+        "threads": runtime.threads,
+        "exactness": "exact",
+    }))
+}
+
+/// `GET /slots`: one slot, because one request is worked on at a time.
+pub async fn slots(State(app): State<Arc<App>>) -> Answer {
+    let backend = app.backend()?;
+    let stats = backend.stats();
+    ok(&json!([{
+        "id": 0,
+        "n_ctx": backend.n_ctx(),
+        "is_processing": stats.running > 0,
+        "requests_deferred": stats.waiting,
+    }]))
+}
+
+/// `GET /metrics`: Prometheus' text format, llama-server's names.
+pub async fn metrics(State(app): State<Arc<App>>) -> Answer {
+    let text = prometheus(&app.backend()?.stats());
+    let mut response = Response::new(Body::from(text));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        header::HeaderValue::from_static("text/plain; version=0.0.4"),
+    );
+    Ok(response)
+}
+
+fn prometheus(stats: &EngineStats) -> String {
+    let rows: [(&str, &str, &str, f64); 9] = [
+        (
+            "prompt_tokens_total",
+            "counter",
+            "Prompt tokens computed.",
+            stats.prompt_tokens as f64,
+        ),
+        (
+            "prompt_tokens_cached_total",
+            "counter",
+            "Prompt tokens taken from the cache.",
+            stats.cached_tokens as f64,
+        ),
+        (
+            "prompt_seconds_total",
+            "counter",
+            "Seconds spent on prompts.",
+            stats.prompt_seconds,
+        ),
+        (
+            "tokens_predicted_total",
+            "counter",
+            "Tokens generated.",
+            stats.generated_tokens as f64,
+        ),
+        (
+            "tokens_predicted_seconds_total",
+            "counter",
+            "Seconds spent generating.",
+            stats.generate_seconds,
+        ),
+        (
+            "requests_finished_total",
+            "counter",
+            "Requests finished.",
+            stats.finished as f64,
+        ),
+        (
+            "requests_cancelled_total",
+            "counter",
+            "Requests cancelled by their callers.",
+            stats.cancelled as f64,
+        ),
+        (
+            "requests_processing",
+            "gauge",
+            "Requests being worked on.",
+            stats.running as f64,
+        ),
+        (
+            "requests_deferred",
+            "gauge",
+            "Requests waiting.",
+            stats.waiting as f64,
+        ),
+    ];
+    let mut out = String::new();
+    for (name, kind, help, value) in rows {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            out,
+            "# HELP palindrome_{name} {help}\n# TYPE palindrome_{name} {kind}\npalindrome_{name} {value}\n"
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_prometheus_text() {
+        let stats = EngineStats {
+            prompt_tokens: 12,
+            generate_seconds: 0.5,
+            ..EngineStats::default()
+        };
+        let text = prometheus(&stats);
+        assert!(text.starts_with(
+            "# HELP palindrome_prompt_tokens_total Prompt tokens computed.\n\
+             # TYPE palindrome_prompt_tokens_total counter\npalindrome_prompt_tokens_total 12\n"
+        ));
+        assert!(text.contains("\npalindrome_tokens_predicted_seconds_total 0.5\n"));
+        assert_eq!(text.lines().count(), 27);
+    }
+}

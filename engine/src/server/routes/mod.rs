@@ -1,0 +1,7 @@
+//! The routes.
+
+mod dispatch;
+mod facts;
+mod text;
+
+pub use dispatch::router;

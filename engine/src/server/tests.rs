@@ -1,0 +1,1 @@
+//! The whole HTTP surface over a scripted backend.
