@@ -1,7 +1,14 @@
 //! Sending a saved body byte for byte and reading what comes back.
 
+mod answer;
+mod hash;
+mod interpret;
 mod raw;
 mod record;
+mod sse;
 
+pub use hash::{text_hash, token_hash};
+pub use interpret::{Interpreted, RequestHeader, interpret};
 pub use raw::{Arrival, RawResponse};
 pub use record::{EngineTimings, RequestRecord, TokenSource};
+pub use sse::{MAX_EVENT_BYTES, SseError, SseEvent, SseParser, parse_sse};
