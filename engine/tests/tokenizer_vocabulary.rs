@@ -54,7 +54,21 @@ fn wrong_vocabularies_are_refused_with_a_reason() {
         edit(&|v| v.eos = Some(96)),
         edit(&|v| v.bos = Some(u32::MAX)),
     ];
-    insta::assert_snapshot!(messages.join("\n"), @"");
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    the vocabulary has 0 tokens; expected 1 to 2147483647
+    pre-tokenizer `unheard-of` is not supported; supported are gpt-4o, llama-bpe, qwen2, gpt-2, smollm
+    the vocabulary has 96 tokens and 3 token types; expected one type a token
+    token 2 has type 7; expected 1 to 6
+    token 5 has no text
+    tokens 5 and 66 are both `a`; expected each text once
+    no token stands for byte 0x24; expected at least newline and printable ASCII as single-byte tokens
+    merge 0 is `a`; expected two tokens with one space between them
+    merge 0 is `a b c`; expected two tokens with one space between them
+    merge 0 is `a é`; expected `é` to be a normal token
+    merge 0 is `a b`; expected `ab` to be a normal token
+    `tokenizer.ggml.eos_token_id` is 96; expected an id below 96
+    `tokenizer.ggml.bos_token_id` is 4294967295; expected an id below 96
+    ");
 }
 
 #[test]
