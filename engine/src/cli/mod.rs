@@ -1,5 +1,10 @@
-//! The command line.
+//! The command line: one file a command, and `entry` that picks one.
 
+mod args;
 mod entry;
+mod failure;
+mod info;
+mod run;
+mod serve;
 
 pub use entry::main;
