@@ -144,7 +144,9 @@ fn human(facts: &Json) -> String {
     use std::fmt::Write as _;
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let mut line = |text: String| drop(writeln!(out, "{text}"));
+    let mut line = |text: String| {
+        let _ = writeln!(out, "{text}");
+    };
     let text = |value: &Json| value.as_str().unwrap_or("none").to_owned();
     let bytes = facts["tensor_bytes"].as_u64().unwrap_or(0);
     line(format!("architecture   {}", text(&facts["architecture"])));
