@@ -1,1 +1,24 @@
-//! The steps of a forward pass.
+//! The steps of a forward pass. Each output element has one owner and one order of operations,
+//! so its bits do not depend on threads, block sizes or company (EXACTNESS.md).
+
+mod activation;
+mod attention;
+mod elementary;
+mod finite;
+mod linear;
+mod moe;
+mod norm;
+mod reduce;
+mod rope;
+mod router;
+
+pub use activation::{clamped_swiglu, swiglu};
+pub use attention::{AttentionShape, attention};
+pub use elementary::{exp, sigmoid};
+pub use finite::{NonFinite, check_finite};
+pub use linear::{Linear, Tools, add_bias, embed, linear};
+pub use moe::{ExpertActivation, Experts, moe};
+pub use norm::rms_norm;
+pub use reduce::{dot, sum, sum_of_squares};
+pub use rope::{Pairs, RopeScaling, RopeTable, Rotation, YarnRamp};
+pub use router::{Choice, route};

@@ -1,0 +1,44 @@
+//! Numbers that a forward pass cannot use are found where they arise.
+
+/// A row that holds a NaN or an infinity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} of row {row} is not a finite number")]
+pub struct NonFinite {
+    /// Which intermediate value.
+    pub what: &'static str,
+    /// The row (token of the block) it belongs to.
+    pub row: usize,
+}
+
+/// Looks through `x`, rows of `width` values.
+pub fn check_finite(what: &'static str, x: &[f32], width: usize) -> Result<(), NonFinite> {
+    const EXPONENT: u32 = 0x7f80_0000;
+    for (row, values) in x.chunks(width.max(1)).enumerate() {
+        // No early exit, so that the loop runs in SIMD lanes.
+        let bad = values.iter().fold(0u32, |bad, v| {
+            bad | u32::from(v.to_bits() & EXPONENT == EXPONENT)
+        });
+        if bad != 0 {
+            return Err(NonFinite { what, row });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_row_is_named() {
+        let mut x = vec![1.0, -f32::MAX, 0.0, f32::MIN_POSITIVE];
+        assert_eq!(check_finite("x", &x, 2), Ok(()));
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            x[3] = bad;
+            assert_eq!(
+                check_finite("x", &x, 2),
+                Err(NonFinite { what: "x", row: 1 })
+            );
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Matrices times blocks of tokens, split over the team by strips of rows.
+
+use crate::kernels::{Activations, Isa, Matrix, Precision, matmul};
+use crate::team::Team;
+
+/// What the steps of a forward pass compute with.
+#[derive(Clone, Copy)]
+pub struct Tools<'a> {
+    /// Threads.
+    pub team: &'a Team,
+    /// Instructions.
+    pub isa: Isa,
+    /// How activations enter dot products.
+    pub precision: Precision,
+}
+
+/// A weight matrix `[rows, cols]` with an optional bias of `rows` values.
+#[derive(Clone, Copy, Debug)]
+pub struct Linear<'a> {
+    /// Weights.
+    pub weight: Matrix<'a>,
+    /// Added to the product.
+    pub bias: Option<&'a [f32]>,
+}
+
+/// Multiplications below which waking the other threads costs more than it brings.
+const SMALL: usize = 1 << 15;
+
+impl Tools<'_> {
+    /// Rows a piece, for `rows` outputs that cost `cols` multiplications for each of `n` tokens:
+    /// a few pieces a thread, and whole tiles of 16 rows.
+    pub(super) fn strip(&self, rows: usize, cols: usize, n: usize) -> usize {
+        if rows * cols * n <= SMALL {
+            return rows.max(1);
+        }
+        let pieces = self.team.threads() * 4;
+        rows.div_ceil(pieces).next_multiple_of(16).clamp(16, 256)
+    }
+}
+
+/// `out[t] = w x[t] + bias` for each token of `x`; `out` becomes `[n, rows]`.
+pub fn linear(tools: Tools<'_>, w: &Linear<'_>, x: &Activations, out: &mut Vec<f32>) {
+    let (n, rows) = (x.n, w.weight.rows);
+    out.clear();
+    out.resize(n * rows, 0.0);
+    if n == 0 {
+        return;
+    }
+    let strip = tools.strip(rows, w.weight.cols, n);
+    tools
+        .team
+        .for_blocks(out, rows, &[0, n], strip, |_, mut block| {
+            let cols = block.cols();
+            let run = |y: &mut [f32]| {
+                matmul(
+                    tools.isa,
+                    &w.weight,
+                    cols.clone(),
+                    x,
+                    0..n,
+                    tools.precision,
+                    y,
+                );
+                if let Some(bias) = w.bias {
+                    add_bias(y, &bias[cols.clone()]);
+                }
+            };
+            if let Some(y) = block.contiguous() {
+                run(y);
+                return;
+            }
+            let mut y = vec![0.0; n * cols.len()];
+            run(&mut y);
+            for (t, row) in y.chunks_exact(cols.len()).enumerate() {
+                block.row(t).copy_from_slice(row);
+            }
+        });
+}
+
+/// Adds `bias` to each row of `y`.
+pub fn add_bias(y: &mut [f32], bias: &[f32]) {
+    for row in y.chunks_exact_mut(bias.len()) {
+        for (v, b) in row.iter_mut().zip(bias) {
+            *v += b;
+        }
+    }
+}
+
+/// The rows of `table` for `tokens`, as f32 `[tokens, cols]`. Ids must lie below `table.rows`.
+pub fn embed(table: &Matrix<'_>, tokens: &[u32], out: &mut Vec<f32>) {
+    let row_bytes = table.bytes.len() / table.rows;
+    out.clear();
+    out.resize(tokens.len() * table.cols, 0.0);
+    for (&token, row) in tokens.iter().zip(out.chunks_exact_mut(table.cols)) {
+        let bytes = &table.bytes[token as usize * row_bytes..][..row_bytes];
+        table.ty.dequantize_row(bytes, row);
+    }
+}

@@ -1,0 +1,225 @@
+//! A mixture of experts: tokens grouped by expert, outputs added in the router's rank order.
+
+use super::activation::{clamped_swiglu, swiglu};
+use super::finite::{NonFinite, check_finite};
+use super::linear::{Tools, add_bias};
+use super::router::Choice;
+use crate::kernels::{Activations, Matrix, matmul};
+
+/// The unit between an expert's matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpertActivation {
+    /// gpt-oss's clamped SwiGLU.
+    Clamped,
+    /// SwiGLU.
+    Silu,
+}
+
+impl ExpertActivation {
+    fn apply(self, gate: &mut [f32], up: &[f32]) {
+        match self {
+            Self::Clamped => clamped_swiglu(gate, up),
+            Self::Silu => swiglu(gate, up),
+        }
+    }
+}
+
+/// The experts of a layer, stacked: expert e owns rows `e * rows / count..` of each matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Experts<'a> {
+    /// Experts.
+    pub count: usize,
+    /// `[count * width, hidden]`.
+    pub gate: Matrix<'a>,
+    /// `[count * width, hidden]`.
+    pub up: Matrix<'a>,
+    /// `[count * hidden, width]`.
+    pub down: Matrix<'a>,
+    /// `[count, width]`.
+    pub gate_bias: Option<&'a [f32]>,
+    /// `[count, width]`.
+    pub up_bias: Option<&'a [f32]>,
+    /// `[count, hidden]`.
+    pub down_bias: Option<&'a [f32]>,
+    /// Between gate, up and down.
+    pub activation: ExpertActivation,
+}
+
+/// (token, rank) pairs sorted by expert.
+struct Groups {
+    /// Slots of expert e: `bounds[e]..bounds[e + 1]`.
+    bounds: Vec<usize>,
+    /// Pair (token * k + rank) in each slot.
+    pairs: Vec<usize>,
+    /// Slot of each pair.
+    slots: Vec<usize>,
+}
+
+impl Groups {
+    fn new(choices: &[Choice], experts: usize) -> Self {
+        let mut bounds = vec![0; experts + 1];
+        for choice in choices {
+            bounds[choice.expert + 1] += 1;
+        }
+        for e in 0..experts {
+            bounds[e + 1] += bounds[e];
+        }
+        let mut next = bounds.clone();
+        let (mut pairs, mut slots) = (vec![0; choices.len()], vec![0; choices.len()]);
+        for (pair, choice) in choices.iter().enumerate() {
+            let slot = next[choice.expert];
+            next[choice.expert] += 1;
+            pairs[slot] = pair;
+            slots[pair] = slot;
+        }
+        Self {
+            bounds,
+            pairs,
+            slots,
+        }
+    }
+}
+
+/// `out[t]` = sum over ranks of weight times the expert's output, for the tokens of `x`
+/// `[n, hidden]`, with `choices` `[n, k]`. `out` becomes `[n, hidden]`.
+pub fn moe(
+    tools: Tools<'_>,
+    experts: &Experts<'_>,
+    x: &Activations,
+    choices: &[Choice],
+    k: usize,
+    out: &mut Vec<f32>,
+) -> Result<(), NonFinite> {
+    let hidden = x.k;
+    let width = experts.gate.rows / experts.count;
+    let groups = Groups::new(choices, experts.count);
+    let slots = choices.len();
+    let gathered = gather(x, groups.pairs.iter().map(|pair| pair / k));
+
+    let busiest = groups
+        .bounds
+        .windows(2)
+        .map(|b| b[1] - b[0])
+        .max()
+        .unwrap_or(0);
+    let mut inner = vec![0.0; slots * width];
+    let strip = tools.strip(width, hidden, busiest * slots.min(experts.count));
+    tools.team.for_blocks(
+        &mut inner,
+        width,
+        &groups.bounds,
+        strip,
+        |expert, mut block| {
+            let (tokens, cols) = (block.rows(), block.cols());
+            let rows = expert * width + cols.start..expert * width + cols.end;
+            let product = |w: &Matrix<'_>, bias: Option<&[f32]>| {
+                let mut y = vec![0.0; tokens.len() * rows.len()];
+                let (isa, precision) = (tools.isa, tools.precision);
+                matmul(
+                    isa,
+                    w,
+                    rows.clone(),
+                    &gathered,
+                    tokens.clone(),
+                    precision,
+                    &mut y,
+                );
+                if let Some(bias) = bias {
+                    add_bias(&mut y, &bias[rows.clone()]);
+                }
+                y
+            };
+            let mut gate = product(&experts.gate, experts.gate_bias);
+            let up = product(&experts.up, experts.up_bias);
+            experts.activation.apply(&mut gate, &up);
+            for (i, row) in gate.chunks_exact(cols.len()).enumerate() {
+                block.row(i).copy_from_slice(row);
+            }
+        },
+    );
+    check_finite("an expert's hidden value", &inner, width).map_err(|bad| NonFinite {
+        what: bad.what,
+        row: groups.pairs[bad.row] / k,
+    })?;
+    let mut activations = Activations::default();
+    activations.set(&inner, slots, width, tools.precision);
+
+    let mut outputs = vec![0.0; slots * hidden];
+    let strip = tools.strip(hidden, width, busiest * slots.min(experts.count));
+    tools.team.for_blocks(
+        &mut outputs,
+        hidden,
+        &groups.bounds,
+        strip,
+        |expert, mut block| {
+            let (tokens, cols) = (block.rows(), block.cols());
+            let rows = expert * hidden + cols.start..expert * hidden + cols.end;
+            let mut y = vec![0.0; tokens.len() * rows.len()];
+            let (isa, precision) = (tools.isa, tools.precision);
+            matmul(
+                isa,
+                &experts.down,
+                rows.clone(),
+                &activations,
+                tokens,
+                precision,
+                &mut y,
+            );
+            if let Some(bias) = experts.down_bias {
+                add_bias(&mut y, &bias[rows]);
+            }
+            for (i, row) in y.chunks_exact(cols.len()).enumerate() {
+                block.row(i).copy_from_slice(row);
+            }
+        },
+    );
+
+    out.clear();
+    out.resize(x.n * hidden, 0.0);
+    for (t, out) in out.chunks_exact_mut(hidden).enumerate() {
+        for pair in t * k..(t + 1) * k {
+            let (weight, slot) = (choices[pair].weight, groups.slots[pair]);
+            for (o, y) in out.iter_mut().zip(&outputs[slot * hidden..][..hidden]) {
+                *o += weight * y;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The rows of `x` in the given order, quantised values and all.
+fn gather(x: &Activations, rows: impl ExactSizeIterator<Item = usize> + Clone) -> Activations {
+    fn pick<T: Copy>(from: &[T], n: usize, rows: impl ExactSizeIterator<Item = usize>) -> Vec<T> {
+        let width = from.len().checked_div(n).unwrap_or(0);
+        let mut out = Vec::with_capacity(rows.len() * width);
+        for row in rows {
+            out.extend_from_slice(&from[row * width..][..width]);
+        }
+        out
+    }
+    Activations {
+        n: rows.len(),
+        k: x.k,
+        f: pick(&x.f, x.n, rows.clone()),
+        q: pick(&x.q, x.n, rows.clone()),
+        d: pick(&x.d, x.n, rows.clone()),
+        sums: pick(&x.sums, x.n, rows),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_grouped_by_expert_in_token_order() {
+        let choice = |expert| Choice {
+            expert,
+            weight: 0.5,
+        };
+        let groups = Groups::new(&[2, 0, 0, 2, 3, 2].map(choice), 4);
+        assert_eq!(groups.bounds, [0, 2, 2, 5, 6]);
+        assert_eq!(groups.pairs, [1, 2, 0, 3, 5, 4]);
+        assert_eq!(groups.slots, [2, 0, 1, 3, 5, 4]);
+    }
+}
