@@ -1,6 +1,9 @@
 //! Chat: templates render messages to a prompt; harmony is parsed back out of tokens.
 
+mod clock;
 mod harmony;
+mod messages;
+mod python_text;
 mod template;
 
 pub use harmony::{Delta, HarmonyParser};
