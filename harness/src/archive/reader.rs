@@ -116,7 +116,7 @@ impl Archive {
             study_toml: self.read(STUDY)?,
             plan: self.plan.clone(),
             host: read_document(&self.path, HOST)?,
-            events: event::parse(&self.read(EVENTS)?)?,
+            events: self.events()?,
             sessions,
         })
     }
@@ -154,6 +154,11 @@ impl Archive {
         let bytes = self.read(&format!("{WORKLOAD}/{name}"))?;
         let hash = sha256_hex(&bytes);
         Ok((bytes, hash))
+    }
+
+    /// The run's log; its chain must be unbroken.
+    pub fn events(&self) -> Result<Vec<Event>, ArchiveError> {
+        event::parse(&self.read(EVENTS)?)
     }
 
     /// Published figures; absent before sealing.

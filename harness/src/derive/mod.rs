@@ -1,27 +1,19 @@
-//! Pure: raw facts to labelled figures.
+//! Pure: raw facts to labelled figures. Every figure that anyone ever sees comes out of here.
 
-use serde::{Deserialize, Serialize};
+mod book;
+mod compare;
+mod figure;
+mod formula;
+mod identity;
+mod metric;
+mod request;
+mod session;
+mod verdict;
 
-/// `figures.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
-    verdict: Verdict,
-}
-
-/// What can be said.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// One sentence.
-    pub sentence: String,
-}
-
-impl Figures {
-    /// How many figures.
-    pub fn len(&self) -> usize {
-        0
-    }
-    /// What can be said.
-    pub fn verdict(&self) -> &Verdict {
-        &self.verdict
-    }
-}
+pub use book::{Figures, derive};
+pub use compare::Comparison;
+pub use figure::{AnyFigure, Calculated, Fact, Figure, Label, Measured, Published, Unit};
+pub use formula::Formula;
+pub use identity::{HashKind, Identity};
+pub use metric::Metric;
+pub use verdict::{Verdict, three_digits};

@@ -1,0 +1,97 @@
+//! The audit: what is checked, in which order, and its outcome.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::{files, plan, published, raw};
+use crate::archive::{Archive, ArchiveError};
+
+/// One thing that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mismatch {
+    /// File inside the archive.
+    pub file: String,
+    /// Field, line or figure; empty for the file as a whole.
+    pub field: String,
+    /// What was found and what was expected.
+    pub what: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.field.is_empty() {
+            write!(f, "{}: {}", self.file, self.what)
+        } else {
+            write!(f, "{} {}: {}", self.file, self.field, self.what)
+        }
+    }
+}
+
+/// Outcome of an audit: how much was checked and what does not hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Audit {
+    /// Files whose sha256 was compared with the manifest.
+    pub files: usize,
+    /// Sessions compared with the plan.
+    pub sessions: usize,
+    /// Raw streams interpreted again.
+    pub streams: usize,
+    /// Request records compared field by field.
+    pub requests: usize,
+    /// Hashes of tokens and text computed again.
+    pub token_hashes: usize,
+    /// Figures derived again and compared to the last bit.
+    pub figures: usize,
+    /// Events whose chain was followed.
+    pub events: usize,
+    /// What does not hold; empty when everything does.
+    pub mismatches: Vec<Mismatch>,
+}
+
+impl Audit {
+    /// Whether everything holds.
+    pub fn passed(&self) -> bool {
+        self.mismatches.is_empty()
+    }
+
+    pub(super) fn fail(&mut self, file: impl Into<String>, field: impl Into<String>, what: impl Into<String>) {
+        self.mismatches.push(Mismatch { file: file.into(), field: field.into(), what: what.into() });
+    }
+
+    /// Takes a reader's error as a mismatch.
+    pub(super) fn fail_with(&mut self, file: &str, error: &ArchiveError) {
+        self.fail(file, "", error.to_string());
+    }
+}
+
+impl fmt::Display for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for mismatch in &self.mismatches {
+            writeln!(f, "MISMATCH {mismatch}")?;
+        }
+        writeln!(
+            f,
+            "checked {} files, {} sessions, {} raw streams, {} requests, {} token hashes, {} figures, {} events",
+            self.files, self.sessions, self.streams, self.requests, self.token_hashes, self.figures, self.events
+        )?;
+        match self.mismatches.len() {
+            0 => writeln!(f, "everything holds"),
+            n => writeln!(f, "{n} mismatch(es)"),
+        }
+    }
+}
+
+/// Audits an archive folder. The error is for what is no archive at all (no readable folder or
+/// plan); everything else, unreadable files included, is a mismatch.
+pub fn audit(path: &Path) -> Result<Audit, ArchiveError> {
+    let archive = Archive::open(path)?;
+    let mut audit = Audit::default();
+    files::check(&archive, &mut audit);
+    plan::check(&archive, &mut audit);
+    if let Some(facts) = raw::check(&archive, &mut audit) {
+        published::check(&archive, &facts, &mut audit);
+    }
+    Ok(audit)
+}

@@ -1,0 +1,73 @@
+//! Seal, manifest, hashes; nothing missing, nothing extra.
+
+use std::collections::BTreeSet;
+
+use super::Audit;
+use crate::archive::{
+    Archive, PREDICATE_TYPE, STATEMENT_TYPE, SessionSummary, check_seal, hash_file, list_files, session_folder_name,
+};
+
+/// Checks every file of the archive against manifest and seal.
+pub(super) fn check(archive: &Archive, audit: &mut Audit) {
+    match check_seal(archive.path()) {
+        Ok(None) => {}
+        Ok(Some(problem)) => audit.fail("SEAL", "", problem),
+        Err(error) => audit.fail_with("SEAL", &error),
+    }
+    let listed = match list_files(archive.path()) {
+        Ok(listed) => listed,
+        Err(error) => return audit.fail_with(".", &error),
+    };
+    match archive.manifest() {
+        Ok(Some(manifest)) => {
+            if manifest.statement != STATEMENT_TYPE {
+                audit.fail("manifest.json", "_type", format!("is {:?}", manifest.statement));
+            }
+            if manifest.predicate_type != PREDICATE_TYPE {
+                audit.fail("manifest.json", "predicateType", format!("is {:?}", manifest.predicate_type));
+            }
+            let mut named = BTreeSet::new();
+            for subject in &manifest.subject {
+                if !named.insert(subject.name.clone()) {
+                    audit.fail("manifest.json", &subject.name, "is named twice");
+                }
+                if !listed.contains(&subject.name) {
+                    audit.fail(&subject.name, "", "is in the manifest but not in the archive");
+                    continue;
+                }
+                let expected = subject.digest.get("sha256").map_or("", String::as_str);
+                match hash_file(&archive.path().join(&subject.name)) {
+                    Ok(found) if found == expected => {}
+                    Ok(found) => audit.fail(
+                        &subject.name,
+                        "",
+                        format!("sha256 is {found}, the manifest says {expected}"),
+                    ),
+                    Err(error) => audit.fail(&subject.name, "", format!("cannot be read: {error}")),
+                }
+                audit.files += 1;
+            }
+            for file in listed.iter().filter(|f| *f != "manifest.json" && *f != "SEAL") {
+                if !named.contains(file) {
+                    audit.fail(file, "", "is in the archive but not in the manifest");
+                }
+            }
+        }
+        Ok(None) => audit.fail("manifest.json", "", "is missing"),
+        Err(error) => audit.fail_with("manifest.json", &error),
+    }
+    sessions(archive, audit);
+}
+
+/// Each session's own list of hashes, written when it was committed.
+fn sessions(archive: &Archive, audit: &mut Audit) {
+    for planned in &archive.plan().sessions {
+        let name = session_folder_name(planned);
+        let folder = archive.path().join("sessions").join(&name);
+        if folder.is_dir() {
+            if let Err(problem) = SessionSummary::verify(&folder, planned) {
+                audit.fail(format!("sessions/{name}"), "", problem);
+            }
+        }
+    }
+}

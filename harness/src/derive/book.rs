@@ -1,0 +1,126 @@
+//! `derive`: the one pure function from facts to figures, and what it returns.
+
+use serde::{Deserialize, Serialize};
+
+use super::compare::{Comparison, compare};
+use super::figure::{AnyFigure, Figure, Published};
+use super::identity::{Identity, identities};
+use super::request::engine_decode_name;
+use super::session::{SessionFigures, arm_figures, session_figures};
+use super::verdict::{Verdict, verdict};
+use crate::archive::{Facts, SCHEMA};
+use crate::study::Role;
+
+/// Figures as they are added.
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    figures: Vec<Published>,
+}
+
+impl Book {
+    /// Publishes a figure and hands it back for use as an input.
+    pub(super) fn add<L>(&mut self, figure: Figure<L>) -> Figure<L> {
+        self.figures.push(figure.published().clone());
+        figure
+    }
+}
+
+/// `figures.json`: everything published of a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    schema: String,
+    study: String,
+    arms: Vec<String>,
+    verdict: Verdict,
+    comparisons: Vec<Comparison>,
+    identity: Vec<Identity>,
+    figures: Vec<Published>,
+}
+
+impl Figures {
+    /// How many figures there are.
+    pub fn len(&self) -> usize {
+        self.figures.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.figures.is_empty()
+    }
+
+    /// `major.minor`.
+    pub fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// The study's name.
+    pub fn study(&self) -> &str {
+        &self.study
+    }
+
+    /// Arms in the study's order; ratios are over the first.
+    pub fn arms(&self) -> &[String] {
+        &self.arms
+    }
+
+    /// What can be said, and what cannot.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// Arms against the first arm, by metric.
+    pub fn comparisons(&self) -> &[Comparison] {
+        &self.comparisons
+    }
+
+    /// Equality of tokens and text.
+    pub fn identity(&self) -> &[Identity] {
+        &self.identity
+    }
+
+    /// Every figure, in the order of derivation.
+    pub fn all(&self) -> &[Published] {
+        &self.figures
+    }
+
+    /// A figure by id.
+    pub fn get(&self, id: &str) -> Option<&Published> {
+        self.figures.iter().find(|f| f.id() == id)
+    }
+
+    /// A figure's value by id; absent when the figure is, or has none.
+    pub fn value(&self, id: &str) -> Option<f64> {
+        self.get(id).and_then(Published::value)
+    }
+}
+
+/// Derives every figure. Pure: the same facts give the same bits on every machine.
+pub fn derive(facts: &Facts) -> Figures {
+    let mut book = Book::default();
+    let sessions: Vec<SessionFigures<'_>> =
+        facts.sessions.iter().map(|s| session_figures(&mut book, s)).collect();
+    let arms = &facts.plan.arms;
+    for arm in arms {
+        let scored: Vec<&SessionFigures<'_>> =
+            sessions.iter().filter(|s| s.planned.arm == *arm && s.planned.role == Role::Scored).collect();
+        let kind = facts.sessions.iter().find(|s| s.planned.arm == *arm).map(|s| s.launch.kind);
+        arm_figures(&mut book, arm, kind.map(engine_decode_name), &scored);
+    }
+    let mut comparisons = Vec::new();
+    if let Some((base, others)) = arms.split_first() {
+        for other in others {
+            comparisons.extend(compare(&mut book, &sessions, base, other));
+        }
+    }
+    let mut figures = Figures {
+        schema: SCHEMA.into(),
+        study: facts.plan.study.clone(),
+        arms: arms.clone(),
+        verdict: Verdict::default(),
+        comparisons,
+        identity: identities(arms, &facts.sessions),
+        figures: book.figures,
+    };
+    figures.verdict = verdict(facts, &figures);
+    figures
+}

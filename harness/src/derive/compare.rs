@@ -1,0 +1,153 @@
+//! Arms against each other, by pairs of sessions.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::book::Book;
+use super::figure::{AnyFigure, Calculated, Figure, Unit};
+use super::session::SessionFigures;
+use super::{Formula, Metric};
+use crate::stats::{MAX_QUARTETS, NoInterval, PairOrder};
+
+/// One metric of one arm against the study's first arm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What is compared.
+    pub metric: Metric,
+    /// The study's first arm: the denominator.
+    pub base: String,
+    /// The other arm: the numerator.
+    pub other: String,
+    /// How many pairs of sessions there are.
+    pub pairs: usize,
+    /// Figures' common id prefix: `<prefix>/ratio`, `/ratio_low`, `/ratio_high`, `/drift` ...
+    pub prefix: String,
+    /// Why there is no interval; absent when there is one.
+    pub no_interval: Option<String>,
+}
+
+struct Pair<'a> {
+    number: u32,
+    quartet: Option<u32>,
+    order: PairOrder,
+    base: &'a SessionFigures<'a>,
+    other: &'a SessionFigures<'a>,
+}
+
+fn pairs_of<'a>(sessions: &'a [SessionFigures<'a>], base: &str, other: &str) -> Vec<Pair<'a>> {
+    let mut groups: BTreeMap<u32, Vec<&SessionFigures<'_>>> = BTreeMap::new();
+    for session in sessions {
+        if let Some(number) = session.planned.pair {
+            groups.entry(number).or_default().push(session);
+        }
+    }
+    let find = |group: &[&'a SessionFigures<'a>], arm: &str| group.iter().copied().find(|s| s.planned.arm == arm);
+    groups
+        .into_iter()
+        .filter_map(|(number, group)| {
+            let (a, b) = (find(&group, base)?, find(&group, other)?);
+            let order = if a.planned.index < b.planned.index { PairOrder::Ab } else { PairOrder::Ba };
+            Some(Pair { number, quartet: a.planned.quartet, order, base: a, other: b })
+        })
+        .collect()
+}
+
+/// Publishes pairs, estimate, interval, drift and sign-flip test of `other` over `base`.
+pub(super) fn compare(book: &mut Book, sessions: &[SessionFigures<'_>], base: &str, other: &str) -> Vec<Comparison> {
+    let pairs = pairs_of(sessions, base, other);
+    Metric::ALL.into_iter().map(|metric| compare_metric(book, &pairs, metric, base, other)).collect()
+}
+
+fn compare_metric(book: &mut Book, pairs: &[Pair<'_>], metric: Metric, base: &str, other: &str) -> Comparison {
+    let key = metric.key();
+    let prefix = format!("compare/{other}-over-{base}/{key}");
+    let mut effects: Vec<Figure<Calculated>> = Vec::new();
+    for pair in pairs {
+        let scope = format!("pair/{:02}/{other}-over-{base}/{key}", pair.number);
+        let mut ratios: Vec<Figure<Calculated>> = Vec::new();
+        for a in pair.base.scored() {
+            if let Some(b) = pair.other.scored().find(|b| b.index == a.index) {
+                let id = format!("{scope}/request/{:03}/log_ratio", a.index);
+                let inputs = [a.metric(metric), b.metric(metric)];
+                ratios.push(book.add(Figure::by(id, Unit::LogRatio, &Formula::LogRatio, &inputs)));
+            }
+        }
+        let inputs = erase(&ratios);
+        let id = format!("{scope}/log_ratio");
+        let effect = book.add(Figure::by(id, Unit::LogRatio, &Formula::Median, &inputs));
+        book.add(Figure::by(format!("{scope}/ratio"), Unit::Ratio, &Formula::Exp, &[&effect]));
+        effects.push(effect);
+    }
+
+    let orders: Vec<PairOrder> = pairs.iter().map(|p| p.order).collect();
+    let inputs = erase(&effects);
+    let estimates = [
+        ("", Formula::PairEffect(orders.clone())),
+        ("_low", Formula::PairLow(orders.clone())),
+        ("_high", Formula::PairHigh(orders.clone())),
+    ];
+    let mut has_interval = true;
+    for (end, formula) in estimates {
+        let id = format!("{prefix}/log_ratio{end}");
+        let log = book.add(Figure::by(id, Unit::LogRatio, &formula, &inputs));
+        has_interval &= log.published().value().is_some();
+        book.add(Figure::by(format!("{prefix}/ratio{end}"), Unit::Ratio, &Formula::Exp, &[&log]));
+    }
+    let drift = Formula::PairDrift(orders.clone());
+    let drift = book.add(Figure::by(format!("{prefix}/drift_log"), Unit::LogRatio, &drift, &inputs));
+    book.add(Figure::by(format!("{prefix}/drift"), Unit::Ratio, &Formula::Exp, &[&drift]));
+    quartets(book, &prefix, pairs, &effects);
+    Comparison {
+        metric,
+        base: base.into(),
+        other: other.into(),
+        pairs: pairs.len(),
+        prefix,
+        no_interval: (!has_interval).then(|| reason(&orders, &effects)),
+    }
+}
+
+/// The sign-flip test over quartets: the mean of each quartet's pairs.
+fn quartets(book: &mut Book, prefix: &str, pairs: &[Pair<'_>], effects: &[Figure<Calculated>]) {
+    let mut groups: BTreeMap<u32, Vec<&dyn AnyFigure>> = BTreeMap::new();
+    for (pair, effect) in pairs.iter().zip(effects) {
+        if let Some(quartet) = pair.quartet {
+            groups.entry(quartet).or_default().push(effect);
+        }
+    }
+    if groups.is_empty() || groups.len() > MAX_QUARTETS {
+        return;
+    }
+    let means: Vec<Figure<Calculated>> = groups
+        .into_iter()
+        .map(|(quartet, inputs)| {
+            let id = format!("{prefix}/quartet/{quartet:02}/log_ratio");
+            book.add(Figure::by(id, Unit::LogRatio, &Formula::Mean, &inputs))
+        })
+        .collect();
+    let inputs = erase(&means);
+    for (name, formula) in
+        [("sign_flip_p", Formula::SignFlipP), ("sign_flip_smallest_p", Formula::SignFlipSmallestP)]
+    {
+        book.add(Figure::by(format!("{prefix}/{name}"), Unit::Probability, &formula, &inputs));
+    }
+}
+
+fn erase(figures: &[Figure<Calculated>]) -> Vec<&dyn AnyFigure> {
+    figures.iter().map(|f| f as &dyn AnyFigure).collect()
+}
+
+fn reason(orders: &[PairOrder], effects: &[Figure<Calculated>]) -> String {
+    let missing = effects.iter().filter(|e| e.published().value().is_none()).count();
+    if missing > 0 {
+        return format!("{missing} of {} pairs lack this metric in at least one request", effects.len());
+    }
+    if effects.len() < 3 {
+        return NoInterval::TooFewPairs(effects.len()).to_string();
+    }
+    if orders.windows(2).all(|w| w[0] == w[1]) {
+        return NoInterval::OneOrder.to_string();
+    }
+    "the estimate is not defined for these pairs".into()
+}

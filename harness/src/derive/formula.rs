@@ -1,0 +1,177 @@
+//! The named formulas: everything CALCULATED comes out of one of these.
+
+use crate::stats::{
+    Interval, PairEffect, PairEstimate, PairOrder, median, pair_order_estimate, sign_flip, weighted_rate,
+};
+
+/// A formula over inputs in a fixed order. What is not an input but shapes it (the order of the
+/// pairs) is part of it and of its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Formula {
+    /// First minus second.
+    Difference,
+    /// Sum of all.
+    Sum,
+    /// First over second.
+    Quotient,
+    /// First over second, times 1000: a rate from a time in milliseconds.
+    PerMillisecond,
+    /// First half summed over second half summed: tokens, then seconds.
+    SumOverSum,
+    /// Median.
+    Median,
+    /// Mean.
+    Mean,
+    /// Largest.
+    Largest,
+    /// ln(second / first).
+    LogRatio,
+    /// exp.
+    Exp,
+    /// theta of the pair-plus-order fit.
+    PairEffect(Vec<PairOrder>),
+    /// beta of the pair-plus-order fit.
+    PairDrift(Vec<PairOrder>),
+    /// Lower end of theta's 95% t interval.
+    PairLow(Vec<PairOrder>),
+    /// Upper end of theta's 95% t interval.
+    PairHigh(Vec<PairOrder>),
+    /// p of the sign-flip test over quartet effects.
+    SignFlipP,
+    /// Smallest p that the sign-flip test can give with this many quartets.
+    SignFlipSmallestP,
+}
+
+impl Formula {
+    /// The id in `figures.json`.
+    pub fn id(&self) -> String {
+        let with = |name: &str, orders: &[PairOrder]| {
+            let list: Vec<&str> =
+                orders.iter().map(|o| if *o == PairOrder::Ab { "AB" } else { "BA" }).collect();
+            format!("{name}({})", list.join(","))
+        };
+        match self {
+            Self::Difference => "difference".into(),
+            Self::Sum => "sum".into(),
+            Self::Quotient => "quotient".into(),
+            Self::PerMillisecond => "per-millisecond-times-1000".into(),
+            Self::SumOverSum => "sum-over-sum".into(),
+            Self::Median => "median".into(),
+            Self::Mean => "mean".into(),
+            Self::Largest => "largest".into(),
+            Self::LogRatio => "log-ratio".into(),
+            Self::Exp => "exp".into(),
+            Self::PairEffect(orders) => with("pair-order-theta", orders),
+            Self::PairDrift(orders) => with("pair-order-beta", orders),
+            Self::PairLow(orders) => with("pair-order-t95-low", orders),
+            Self::PairHigh(orders) => with("pair-order-t95-high", orders),
+            Self::SignFlipP => "sign-flip-p".into(),
+            Self::SignFlipSmallestP => "sign-flip-smallest-p".into(),
+        }
+    }
+
+    /// What it says in words, for the methods section.
+    pub fn explained() -> &'static [(&'static str, &'static str)] {
+        &[
+            ("reading", "a counter or clock as it was read"),
+            ("interval", "second clock reading minus first"),
+            ("difference", "first minus second"),
+            ("sum", "sum of all"),
+            ("quotient", "first over second"),
+            ("per-millisecond-times-1000", "first over second, times 1000"),
+            ("sum-over-sum", "sum of the first half of the inputs over the sum of the second half"),
+            ("median", "median; the mean of the middle two for an even count"),
+            ("mean", "arithmetic mean"),
+            ("largest", "largest"),
+            ("log-ratio", "ln(second / first)"),
+            ("exp", "e to the power of the input"),
+            ("pair-order-theta", "theta of d_k = theta + beta s_k by least squares over pairs; s_k = +1 for AB, -1 for BA"),
+            ("pair-order-beta", "beta of the same fit: the drift"),
+            ("pair-order-t95-low", "lower end of theta's 95% t interval, n - 2 degrees of freedom"),
+            ("pair-order-t95-high", "upper end of the same"),
+            ("sign-flip-p", "exact two-sided sign-flip test over quartets"),
+            ("sign-flip-smallest-p", "the smallest p that this many quartets can give"),
+        ]
+    }
+
+    /// Applies it; absent when it is not defined for these inputs.
+    pub(super) fn apply(&self, v: &[f64]) -> Option<f64> {
+        match (self, v) {
+            (Self::Difference, [a, b]) => Some(a - b),
+            (Self::Sum, [_, ..]) => Some(v.iter().sum()),
+            (Self::Quotient, [a, b]) => (*b > 0.0).then(|| a / b),
+            (Self::PerMillisecond, [a, b]) => (*b > 0.0).then(|| a / b * 1000.0),
+            (Self::SumOverSum, _) if v.len() % 2 == 0 => {
+                let (amounts, seconds) = v.split_at(v.len() / 2);
+                weighted_rate(amounts, seconds)
+            }
+            (Self::Median, _) => median(v),
+            (Self::Mean, [_, ..]) => Some(v.iter().sum::<f64>() / v.len() as f64),
+            (Self::Largest, [_, ..]) => Some(v.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+            (Self::LogRatio, [a, b]) => (*a > 0.0 && *b > 0.0).then(|| libm::log(b / a)),
+            (Self::Exp, [x]) => Some(libm::exp(*x)),
+            (Self::PairEffect(orders), _) => fit(orders, v).map(|e| e.theta),
+            (Self::PairDrift(orders), _) => fit(orders, v).map(|e| e.beta),
+            (Self::PairLow(orders), _) => interval(orders, v).map(|i| i.low),
+            (Self::PairHigh(orders), _) => interval(orders, v).map(|i| i.high),
+            (Self::SignFlipP, _) => sign_flip(v).map(|t| t.p),
+            (Self::SignFlipSmallestP, _) => sign_flip(v).map(|t| t.smallest_p),
+            _ => None,
+        }
+    }
+}
+
+fn fit(orders: &[PairOrder], v: &[f64]) -> Option<PairEstimate> {
+    if orders.len() != v.len() {
+        return None;
+    }
+    let pairs: Vec<PairEffect> =
+        v.iter().zip(orders).map(|(&log_ratio, &order)| PairEffect { log_ratio, order }).collect();
+    pair_order_estimate(&pairs)
+}
+
+fn interval(orders: &[PairOrder], v: &[f64]) -> Option<Interval> {
+    fit(orders, v)?.interval.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_formula_is_explained() {
+        let orders = vec![PairOrder::Ab, PairOrder::Ba];
+        let all = [
+            Formula::Difference,
+            Formula::Sum,
+            Formula::Quotient,
+            Formula::PerMillisecond,
+            Formula::SumOverSum,
+            Formula::Median,
+            Formula::Mean,
+            Formula::Largest,
+            Formula::LogRatio,
+            Formula::Exp,
+            Formula::PairEffect(orders.clone()),
+            Formula::PairDrift(orders.clone()),
+            Formula::PairLow(orders.clone()),
+            Formula::PairHigh(orders),
+            Formula::SignFlipP,
+            Formula::SignFlipSmallestP,
+        ];
+        for formula in all {
+            let id = formula.id();
+            let name = id.split('(').next().unwrap();
+            assert!(Formula::explained().iter().any(|(n, _)| *n == name), "{name} is not explained");
+        }
+        assert_eq!(Formula::PairEffect(vec![PairOrder::Ab, PairOrder::Ba]).id(), "pair-order-theta(AB,BA)");
+    }
+
+    #[test]
+    fn undefined_is_absent() {
+        assert_eq!(Formula::Quotient.apply(&[1.0, 0.0]), None);
+        assert_eq!(Formula::LogRatio.apply(&[0.0, 1.0]), None);
+        assert_eq!(Formula::Median.apply(&[]), None);
+        assert_eq!(Formula::SumOverSum.apply(&[6.0, 4.0, 1.0, 1.0]), Some(5.0));
+    }
+}

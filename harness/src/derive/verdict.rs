@@ -1,0 +1,212 @@
+//! What can be said and what cannot, in words.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Comparison, Figures, HashKind};
+use crate::archive::Facts;
+use crate::replay::TokenSource;
+use crate::server::{LaunchFacts, ServerKind, StopMode};
+
+/// The words of a study's outcome.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The outcome in one sentence.
+    pub sentence: String,
+    /// What a reader must know before believing it: first lines of every report.
+    pub warnings: Vec<String>,
+    /// What does not follow from this study.
+    pub does_not_follow: Vec<String>,
+}
+
+/// A number with three significant digits, no exponent: `71.3`, `0.527`, `1240`.
+pub fn three_digits(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let magnitude = libm::log10(value.abs()).floor() as i32;
+    let decimals = (2 - magnitude).clamp(0, 9) as usize;
+    format!("{value:.decimals$}")
+}
+
+pub(super) fn verdict(facts: &Facts, figures: &Figures) -> Verdict {
+    Verdict {
+        sentence: sentence(figures),
+        warnings: warnings(facts, figures),
+        does_not_follow: does_not_follow(facts, figures),
+    }
+}
+
+fn sentence(figures: &Figures) -> String {
+    let primary = figures.comparisons().iter().filter(|c| c.metric == super::Metric::DecodeRate);
+    let said: Vec<String> = primary.map(|c| compared(figures, c)).collect();
+    if !said.is_empty() {
+        return said.join(" ");
+    }
+    match figures.arms().first() {
+        Some(arm) => match figures.value(&format!("arm/{arm}/decode_rate")) {
+            Some(rate) => format!("{arm} generated {} tokens a second; nothing was compared.", three_digits(rate)),
+            None => "Nothing was measured.".into(),
+        },
+        None => "Nothing was measured.".into(),
+    }
+}
+
+fn compared(figures: &Figures, c: &Comparison) -> String {
+    let (base, other) = (&c.base, &c.other);
+    let rate = |arm: &str| figures.value(&format!("arm/{arm}/decode_rate"));
+    let at = |end: &str| figures.value(&format!("{}/ratio{end}", c.prefix));
+    let Some(ratio) = at("") else {
+        let why = c.no_interval.clone().unwrap_or_else(|| "there are no pairs".into());
+        return format!("{other} and {base} could not be compared by decode rate: {why}.");
+    };
+    let rates = match (rate(other), rate(base)) {
+        (Some(b), Some(a)) => format!(" ({} against {} tokens a second)", three_digits(b), three_digits(a)),
+        _ => String::new(),
+    };
+    let head = format!(
+        "On this host and workload {other} generated tokens at {} times the rate of {base}{rates}",
+        three_digits(ratio)
+    );
+    match (at("_low"), at("_high"), &c.no_interval) {
+        (Some(low), Some(high), None) => {
+            let reach = if low > 1.0 {
+                "the interval lies above 1"
+            } else if high < 1.0 {
+                "the interval lies below 1"
+            } else {
+                "the interval holds 1, so no difference is shown"
+            };
+            format!(
+                "{head}; 95% interval {} to {} over {} pairs of sessions: {reach}.",
+                three_digits(low),
+                three_digits(high),
+                c.pairs
+            )
+        }
+        (_, _, why) => {
+            let why = why.as_deref().unwrap_or("it is not defined here");
+            format!("{head}. There is no interval: {why}.")
+        }
+    }
+}
+
+fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
+    let mut out = Vec::new();
+    for arm in &facts.plan.arms {
+        if let Some(session) = facts.sessions.iter().find(|s| s.planned.arm == *arm) {
+            out.extend(build_warning(arm, &session.launch));
+        }
+    }
+    match &facts.host.checkout {
+        Some(checkout) if checkout.dirty => {
+            out.push(format!("The checkout had uncommitted changes over commit {}.", short(&checkout.commit)));
+        }
+        _ => {}
+    }
+    let planned = facts.plan.sessions.len();
+    if facts.sessions.len() < planned {
+        out.push(format!("Only {} of {planned} planned sessions are recorded.", facts.sessions.len()));
+    }
+    let resumed = facts.events.iter().filter(|e| e.kind == "resumed").count();
+    if resumed > 0 {
+        out.push(format!("The study was interrupted and resumed {resumed} time(s)."));
+    }
+    for session in &facts.sessions {
+        let name = session.name();
+        if let Some(error) = &session.end.error {
+            out.push(format!("Session {name} failed: {error}."));
+        }
+        if session.end.stop.mode == StopMode::Died {
+            out.push(format!("The server of session {name} died before it was stopped."));
+        }
+        for r in session.requests.iter().filter(|r| r.scored) {
+            if let Some(error) = &r.error {
+                out.push(format!("Request {} ({}) of session {name} failed: {error}.", r.index, r.body));
+            }
+        }
+    }
+    let guessed = facts
+        .sessions
+        .iter()
+        .filter(|s| s.requests.iter().any(|r| r.scored && r.token_source == Some(TokenSource::Events)))
+        .count();
+    if guessed > 0 {
+        out.push(format!(
+            "In {guessed} session(s) the server states no token count: one token a streamed event is assumed."
+        ));
+    }
+    for identity in figures.identity().iter().filter(|i| i.arms.len() == 1 && i.equal() == Some(false)) {
+        if identity.kind == HashKind::Text && has_ids(figures, &identity.arms) {
+            continue;
+        }
+        out.push(format!(
+            "{} did not repeat itself: {} of {} requests have different {} across its sessions.",
+            identity.arms.join(", "),
+            identity.differing.len(),
+            identity.compared,
+            identity.kind.title()
+        ));
+    }
+    out
+}
+
+fn has_ids(figures: &Figures, arms: &[String]) -> bool {
+    figures.identity().iter().any(|i| i.arms == arms && i.kind == HashKind::Generated && i.compared > 0)
+}
+
+fn build_warning(arm: &str, launch: &LaunchFacts) -> Option<String> {
+    let fact = |key: &str| launch.build.get(key).map(String::as_str);
+    let version = fact("version").unwrap_or("version unknown");
+    if launch.kind != ServerKind::LlamaCpp {
+        return None;
+    }
+    match fact("build") {
+        Some("wheel") => {
+            let features = fact("features").map(|f| format!(" It reports: {f}.")).unwrap_or_default();
+            Some(format!(
+                "The baseline was not built for this host: {arm} is llama.cpp {version} from a prebuilt wheel.{features}"
+            ))
+        }
+        Some("native") => None,
+        _ => Some(format!("How the baseline was built is not known: {arm} is llama.cpp {version} as found on this host.")),
+    }
+}
+
+fn does_not_follow(facts: &Facts, figures: &Figures) -> Vec<String> {
+    let mut out = vec![
+        format!(
+            "Anything about another host, another model, or another workload than these {} saved requests.",
+            facts.plan.bodies.len()
+        ),
+        "Anything about answer quality: only times, counts and token equality were recorded.".into(),
+    ];
+    if figures.comparisons().iter().any(|c| c.no_interval.is_some()) {
+        out.push("That a ratio without an interval would hold on a second run: its noise is not known.".into());
+    }
+    let across = figures.identity().iter().find(|i| i.arms.len() > 1 && i.kind == HashKind::Text);
+    if across.is_some_and(|i| i.equal() == Some(false)) {
+        out.push(
+            "That the arms did the same work token for token: their texts differ in at least one request, so \
+             times of whole answers compare different answers."
+                .into(),
+        );
+    }
+    out
+}
+
+/// The first 12 characters of a hash.
+fn short(hash: &str) -> &str {
+    hash.get(..12).unwrap_or(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_carry_three_digits() {
+        for (value, text) in [(71.34, "71.3"), (0.5273, "0.527"), (1240.4, "1240"), (0.00123, "0.00123"), (0.0, "0")] {
+            assert_eq!(three_digits(value), text);
+        }
+    }
+}
