@@ -1,5 +1,18 @@
 //! Study files and the plans they expand to.
 
+mod coin;
+mod error;
+mod expand;
+mod file;
+mod load;
 mod plan;
 
+pub use coin::SplitMix64;
+pub use error::StudyError;
+pub use expand::{coins, order};
+pub use file::{
+    ArmFile, ArmSettings, ExpectCached, Guards, Identity, Metric, ServerLimits, StudyFile,
+    WorkloadFile,
+};
+pub use load::{Arm, Body, Study, Workload};
 pub use plan::{Plan, PlannedSession, Role};

@@ -42,6 +42,9 @@ pub struct Plan {
     pub coins: Vec<bool>,
     /// Arm names in the study's order; ratios are second over first.
     pub arms: Vec<String>,
+    /// Warm-up bodies, replayed first in every session and never scored, with sha256.
+    #[serde(default)]
+    pub warmups: Vec<(String, String)>,
     /// Body names in replay order, with sha256.
     pub bodies: Vec<(String, String)>,
     /// Every session.

@@ -1,0 +1,65 @@
+//! From a study to the exact order of its sessions.
+
+use super::coin::SplitMix64;
+use super::{Plan, PlannedSession, Role, Study};
+
+impl Plan {
+    /// The plan of a study: nothing in it depends on the machine or on a result.
+    pub fn of(study: &Study) -> Self {
+        let arms: Vec<String> = study.arms.iter().map(|a| a.name.clone()).collect();
+        let coins = coins(study.seed, study.quartets);
+        let named = |bodies: &[super::Body]| {
+            bodies.iter().map(|b| (b.name.clone(), b.sha256.clone())).collect()
+        };
+        Self {
+            schema: "1.0".to_owned(),
+            study: study.name.clone(),
+            study_sha256: study.sha256.clone(),
+            seed: study.seed,
+            sessions: order(&arms, &coins, study.burn_in),
+            coins,
+            arms,
+            warmups: named(&study.workload.warmups),
+            bodies: named(&study.workload.bodies),
+        }
+    }
+}
+
+/// One recorded coin a quartet.
+pub fn coins(seed: u64, quartets: u32) -> Vec<bool> {
+    let mut rng = SplitMix64::new(seed);
+    (0..quartets).map(|_| rng.coin()).collect()
+}
+
+/// The order of sessions: one unscored burn-in session of the first arm, then a quartet a coin.
+/// A quartet runs all arms and then all arms backwards (A B B A; A B C C B A), or the other way
+/// round where the coin is `false` (B A A B). Each half of a quartet is a pair: with two arms,
+/// two adjacent sessions.
+pub fn order(arms: &[String], coins: &[bool], burn_in: bool) -> Vec<PlannedSession> {
+    let mut sessions = Vec::new();
+    if burn_in && let Some(first) = arms.first() {
+        sessions.push(PlannedSession {
+            index: 0,
+            arm: first.clone(),
+            role: Role::BurnIn,
+            quartet: None,
+            pair: None,
+        });
+    }
+    for (quartet, &forward) in (0_u32..).zip(coins) {
+        for half in 0..2_u32 {
+            let ascending = forward == (half == 0);
+            for i in 0..arms.len() {
+                let arm = if ascending { &arms[i] } else { &arms[arms.len() - 1 - i] };
+                sessions.push(PlannedSession {
+                    index: sessions.len() as u32,
+                    arm: arm.clone(),
+                    role: Role::Scored,
+                    quartet: Some(quartet),
+                    pair: Some(quartet * 2 + half),
+                });
+            }
+        }
+    }
+    sessions
+}
