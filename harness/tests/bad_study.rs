@@ -79,10 +79,16 @@ fn a_good_study_loads_and_expands() {
 #[test]
 fn an_unknown_key_suggests_the_nearest() {
     let message = mistake("quartets = 1", "quartet = 1");
-    assert!(message.starts_with("study.toml:4:1: unknown field `quartet`"), "{message}");
+    assert!(
+        message.starts_with("study.toml:4:1: unknown field `quartet`"),
+        "{message}"
+    );
     assert!(message.ends_with("did you mean `quartets`?"), "{message}");
     let message = mistake("threads = 2", "thread = 2");
-    assert!(message.starts_with("study.toml:8:1: unknown field `thread`"), "{message}");
+    assert!(
+        message.starts_with("study.toml:8:1: unknown field `thread`"),
+        "{message}"
+    );
     assert!(message.ends_with("did you mean `threads`?"), "{message}");
     let message = mistake("\"openai\"", "\"openia\"");
     assert!(message.ends_with("did you mean `openai`?"), "{message}");
@@ -91,7 +97,10 @@ fn an_unknown_key_suggests_the_nearest() {
 #[test]
 fn a_wrong_type_says_where_and_what_was_expected() {
     let message = mistake("quartets = 1", "quartets = \"one\"");
-    assert!(message.starts_with("study.toml:4:12: invalid type: string \"one\", expected u32"), "{message}");
+    assert!(
+        message.starts_with("study.toml:4:12: invalid type: string \"one\", expected u32"),
+        "{message}"
+    );
     let message = mistake("quartets = 1", "quartets = -1");
     assert!(message.starts_with("study.toml:4:12: "), "{message}");
     let message = mistake("seed = 7", "seed = ");
@@ -107,7 +116,10 @@ fn missing_files_are_named_with_where_they_were_looked_for() {
     );
     assert!(message.ends_with("coding/03.json"), "{message}");
     let message = mistake("mock.toml", "mok.toml");
-    assert!(message.contains("script \"mok.toml\" not found"), "{message}");
+    assert!(
+        message.contains("script \"mok.toml\" not found"),
+        "{message}"
+    );
     let message = mistake("threads = 2", "model = \"m.gguf\"");
     assert!(message.contains("model \"m.gguf\" not found"), "{message}");
 }
@@ -117,17 +129,42 @@ fn what_could_not_be_measured_is_refused() {
     assert!(mistake("quartets = 1", "quartets = 0").contains("measures nothing"));
     assert!(mistake("name = \"B\"", "name = \"A\"").contains("two arms are named \"A\""));
     assert!(mistake("name = \"B\"", "name = \"B/../x\"").contains("letters, digits"));
-    assert!(mistake("bodies = [\"coding/01.json\", \"coding/02.json\"]", "bodies = []").contains("no bodies"));
+    assert!(
+        mistake(
+            "bodies = [\"coding/01.json\", \"coding/02.json\"]",
+            "bodies = []"
+        )
+        .contains("no bodies")
+    );
     assert!(mistake("coding/02.json", "coding/broken.json").contains("is not JSON"));
-    assert!(mistake("command = [\"serve\", \"--port\", \"{port}\"]", "").contains("needs `command"));
-    assert!(mistake("script = \"mock.toml\"", "command = [\"x\"]").contains("`command` is for arms of kind openai"));
+    assert!(
+        mistake("command = [\"serve\", \"--port\", \"{port}\"]", "").contains("needs `command")
+    );
+    assert!(
+        mistake("script = \"mock.toml\"", "command = [\"x\"]")
+            .contains("`command` is for arms of kind openai")
+    );
     assert!(mistake("wait_s = 1", "wait_s = -1").contains("guards.wait_s"));
-    assert!(mistake("expect_cached = \"prefix\"", "path = \"https://x/v1\"").contains("https is not supported"));
-    assert!(mistake("kind = \"openai\"\ncommand = [\"serve\", \"--port\", \"{port}\"]", "kind = \"llama-cpp\"").contains("has no model"));
+    assert!(
+        mistake("expect_cached = \"prefix\"", "path = \"https://x/v1\"")
+            .contains("https is not supported")
+    );
+    assert!(
+        mistake(
+            "kind = \"openai\"\ncommand = [\"serve\", \"--port\", \"{port}\"]",
+            "kind = \"llama-cpp\""
+        )
+        .contains("has no model")
+    );
 }
 
 #[test]
 fn an_unreadable_study_is_named() {
-    let message = Study::load(Path::new("/nowhere/study.toml")).unwrap_err().to_string();
-    assert!(message.starts_with("cannot read the study file /nowhere/study.toml"), "{message}");
+    let message = Study::load(Path::new("/nowhere/study.toml"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.starts_with("cannot read the study file /nowhere/study.toml"),
+        "{message}"
+    );
 }

@@ -4,11 +4,17 @@ use palindrome_harness::study::{Role, coins, order};
 use proptest::prelude::*;
 
 fn names(n: usize) -> Vec<String> {
-    ["A", "B", "C", "D", "E"][..n].iter().map(|s| (*s).to_owned()).collect()
+    ["A", "B", "C", "D", "E"][..n]
+        .iter()
+        .map(|s| (*s).to_owned())
+        .collect()
 }
 
 fn letters(arms: &[String], coins: &[bool], burn_in: bool) -> String {
-    order(arms, coins, burn_in).iter().map(|s| s.arm.as_str()).collect()
+    order(arms, coins, burn_in)
+        .iter()
+        .map(|s| s.arm.as_str())
+        .collect()
 }
 
 #[test]

@@ -64,7 +64,7 @@ pub(super) fn utc_compact(time: SystemTime) -> String {
 }
 
 /// `2026-11-30T07:05:13.042Z`.
-pub(super) fn utc_rfc3339(time: SystemTime) -> String {
+pub fn utc_rfc3339(time: SystemTime) -> String {
     let (y, mo, d, h, mi, s) = civil(time);
     let millis = since_epoch(time).subsec_millis();
     format!("{y:04}-{mo:02}-{d:02}T{h:02}:{mi:02}:{s:02}.{millis:03}Z")

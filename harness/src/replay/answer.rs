@@ -24,7 +24,11 @@ impl Piece {
     /// Reads a chunk of a stream, or a whole response: both have the same places.
     pub(super) fn of_chunk(chunk: &Value) -> Self {
         let choice = &chunk["choices"][0];
-        let delta = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
+        let delta = if choice["delta"].is_object() {
+            &choice["delta"]
+        } else {
+            &choice["message"]
+        };
         let text = |v: &Value| v.as_str().unwrap_or("").to_owned();
         let mut content = text(&delta["content"]);
         // Text completions, then llama-server's own route.
@@ -42,11 +46,22 @@ impl Piece {
                 tool_text.push_str(part.as_str().unwrap_or(""));
             }
         }
-        let ids = [&chunk["tokens"], &choice["tokens"], &delta["tokens"], &chunk["__verbose"]["tokens"]]
-            .into_iter()
-            .find_map(ids_of);
+        let ids = [
+            &chunk["tokens"],
+            &choice["tokens"],
+            &delta["tokens"],
+            &chunk["__verbose"]["tokens"],
+        ]
+        .into_iter()
+        .find_map(ids_of);
         let predicted_n = chunk["timings"]["predicted_n"].as_u64();
-        Self { content, reasoning, tool_text, ids, predicted_n }
+        Self {
+            content,
+            reasoning,
+            tool_text,
+            ids,
+            predicted_n,
+        }
     }
 
     /// Whether it carries generated tokens; a bare role or a finish reason does not.
@@ -63,14 +78,22 @@ impl Piece {
 
     /// Tokens generated up to and including this piece when it is the first, if the server says.
     pub(super) fn tokens_so_far(&self) -> Option<u64> {
-        let ids = self.ids.as_ref().map(|ids| ids.len() as u64).filter(|&n| n > 0);
+        let ids = self
+            .ids
+            .as_ref()
+            .map(|ids| ids.len() as u64)
+            .filter(|&n| n > 0);
         ids.or(self.predicted_n.filter(|&n| n > 0))
     }
 }
 
 /// Token ids, if the value is an array of nothing else.
 fn ids_of(value: &Value) -> Option<Vec<u32>> {
-    value.as_array()?.iter().map(|id| id.as_u64().and_then(|id| u32::try_from(id).ok())).collect()
+    value
+        .as_array()?
+        .iter()
+        .map(|id| id.as_u64().and_then(|id| u32::try_from(id).ok()))
+        .collect()
 }
 
 /// An answer, added up over its chunks.
@@ -111,13 +134,31 @@ impl Answer {
         }
         let usage = &chunk["usage"];
         replace(&mut self.prompt_tokens, usage["prompt_tokens"].as_u64());
-        replace(&mut self.completion_tokens, usage["completion_tokens"].as_u64());
-        replace(&mut self.completion_tokens, chunk["tokens_predicted"].as_u64());
-        replace(&mut self.cached_tokens, usage["prompt_tokens_details"]["cached_tokens"].as_u64());
-        replace(&mut self.tokens_evaluated, chunk["tokens_evaluated"].as_u64().filter(|&n| n > 0));
+        replace(
+            &mut self.completion_tokens,
+            usage["completion_tokens"].as_u64(),
+        );
+        replace(
+            &mut self.completion_tokens,
+            chunk["tokens_predicted"].as_u64(),
+        );
+        replace(
+            &mut self.cached_tokens,
+            usage["prompt_tokens_details"]["cached_tokens"].as_u64(),
+        );
+        replace(
+            &mut self.tokens_evaluated,
+            chunk["tokens_evaluated"].as_u64().filter(|&n| n > 0),
+        );
         let hash = |v: &Value| v.as_str().map(str::to_owned);
-        replace(&mut self.prompt_hash, hash(&chunk["token_hashes"]["prompt"]));
-        replace(&mut self.generated_hash, hash(&chunk["token_hashes"]["generated"]));
+        replace(
+            &mut self.prompt_hash,
+            hash(&chunk["token_hashes"]["prompt"]),
+        );
+        replace(
+            &mut self.generated_hash,
+            hash(&chunk["token_hashes"]["generated"]),
+        );
         let timings = &chunk["timings"];
         if timings.is_object() {
             self.engine = Some(EngineTimings {
@@ -134,8 +175,9 @@ impl Answer {
     pub(super) fn contradiction(&self) -> Option<String> {
         let said = self.generated_hash.as_ref()?;
         let found = super::hash::token_hash(&self.ids);
-        (self.saw_ids && *said != found)
-            .then(|| format!("the server's token hash {said} is not that of the ids it sent, {found}"))
+        (self.saw_ids && *said != found).then(|| {
+            format!("the server's token hash {said} is not that of the ids it sent, {found}")
+        })
     }
 }
 

@@ -39,7 +39,10 @@ mod tests {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(token_hash(&[]), empty);
         // Python: hashlib.sha256(struct.pack("<3I", 1, 2, 65536)).hexdigest()
-        assert_eq!(token_hash(&[1, 2, 65536]), "b9f5fe6ff037564f7628f61b720ece17b215389c80de1c7c9dc538029eaf63e3");
+        assert_eq!(
+            token_hash(&[1, 2, 65536]),
+            "b9f5fe6ff037564f7628f61b720ece17b215389c80de1c7c9dc538029eaf63e3"
+        );
         assert_ne!(text_hash("a", "", ""), text_hash("", "a", ""));
     }
 }

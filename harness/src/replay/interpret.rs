@@ -103,7 +103,10 @@ pub fn interpret(raw: &RawResponse, kind: ServerKind) -> Interpreted {
         first_byte_ns: raw.arrivals.first().map(|a| a.ns),
         ..Interpreted::default()
     };
-    let streamed = raw.content_type.as_deref().is_some_and(|t| t.starts_with("text/event-stream"));
+    let streamed = raw
+        .content_type
+        .as_deref()
+        .is_some_and(|t| t.starts_with("text/event-stream"));
     let problem = match raw.status {
         None => Some("no HTTP response".to_owned()),
         Some(200) if streamed => read_stream(raw, kind, &mut seen),
@@ -167,17 +170,25 @@ fn read_stream(raw: &RawResponse, kind: ServerKind, seen: &mut Interpreted) -> O
     problem
         .or(bad_end)
         .or_else(|| answer.contradiction())
-        .or_else(|| (!ended).then(|| "the stream ended without a finish reason and [DONE]".to_owned()))
+        .or_else(|| {
+            (!ended).then(|| "the stream ended without a finish reason and [DONE]".to_owned())
+        })
 }
 
 fn chunk_of(event: &SseEvent) -> Result<Value, String> {
     let chunk: Value = serde_json::from_str(&event.data)
         .map_err(|e| format!("the event that ends at byte {} is not JSON: {e}", event.end))?;
     if !chunk.is_object() {
-        return Err(format!("the event that ends at byte {} is not a JSON object", event.end));
+        return Err(format!(
+            "the event that ends at byte {} is not a JSON object",
+            event.end
+        ));
     }
     if event.name.as_deref() == Some("error") || chunk.get("error").is_some_and(|e| !e.is_null()) {
-        return Err(format!("the server reported: {}", refusal(event.data.as_bytes())));
+        return Err(format!(
+            "the server reported: {}",
+            refusal(event.data.as_bytes())
+        ));
     }
     Ok(chunk)
 }
@@ -194,15 +205,20 @@ fn read_whole(raw: &RawResponse, kind: ServerKind, seen: &mut Interpreted) -> Op
     let mut answer = Answer::default();
     answer.add(&Piece::of_chunk(&body), &body);
     settle(&answer, kind, seen);
-    answer
-        .contradiction()
-        .or_else(|| answer.finish_reason.is_none().then(|| "the response has no finish reason".to_owned()))
+    answer.contradiction().or_else(|| {
+        answer
+            .finish_reason
+            .is_none()
+            .then(|| "the response has no finish reason".to_owned())
+    })
 }
 
 /// Counts, hashes and the server's own figures.
 fn settle(answer: &Answer, kind: ServerKind, seen: &mut Interpreted) {
     let timings = answer.engine.as_ref();
-    let said = answer.completion_tokens.or(timings.and_then(|t| t.predicted_n));
+    let said = answer
+        .completion_tokens
+        .or(timings.and_then(|t| t.predicted_n));
     if answer.saw_ids {
         seen.generated_tokens = Some(answer.ids.len() as u64);
         seen.token_source = Some(TokenSource::StreamIds);
@@ -217,10 +233,17 @@ fn settle(answer: &Answer, kind: ServerKind, seen: &mut Interpreted) {
     seen.finish_reason.clone_from(&answer.finish_reason);
     if matches!(kind, ServerKind::PalindromeEngine | ServerKind::Mock) {
         seen.prompt_hash.clone_from(&answer.prompt_hash);
-        seen.generated_hash = seen.generated_hash.take().or_else(|| answer.generated_hash.clone());
+        seen.generated_hash = seen
+            .generated_hash
+            .take()
+            .or_else(|| answer.generated_hash.clone());
     }
     if answer.finish_reason.is_some() {
-        seen.text_hash = Some(text_hash(&answer.reasoning, &answer.content, &answer.tool_text));
+        seen.text_hash = Some(text_hash(
+            &answer.reasoning,
+            &answer.content,
+            &answer.tool_text,
+        ));
     }
     seen.engine.clone_from(&answer.engine);
 }
@@ -230,9 +253,17 @@ fn refusal(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let message = serde_json::from_str::<Value>(&text).ok().and_then(|v| {
         let error = v.get("error").unwrap_or(&v);
-        let message = error.get("message").and_then(Value::as_str).or(error.as_str());
+        let message = error
+            .get("message")
+            .and_then(Value::as_str)
+            .or(error.as_str());
         message.map(str::to_owned)
     });
     let line = message.unwrap_or_else(|| text.into_owned());
-    line.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(300).collect()
+    line.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(300)
+        .collect()
 }

@@ -1,12 +1,15 @@
 //! Sending a saved body byte for byte and reading what comes back.
 
 mod answer;
+mod client;
 mod hash;
+mod http;
 mod interpret;
 mod raw;
 mod record;
 mod sse;
 
+pub use client::{Request, send};
 pub use hash::{text_hash, token_hash};
 pub use interpret::{Interpreted, RequestHeader, interpret};
 pub use raw::{Arrival, RawResponse};

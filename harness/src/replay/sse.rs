@@ -91,7 +91,9 @@ impl SseParser {
     fn extend(&mut self, byte: u8) -> Result<(), SseError> {
         let held = self.line.len() + self.data.as_ref().map_or(0, String::len);
         if held >= MAX_EVENT_BYTES {
-            return Err(SseError::TooLong { offset: self.offset });
+            return Err(SseError::TooLong {
+                offset: self.offset,
+            });
         }
         self.line.push(byte);
         Ok(())
@@ -99,13 +101,23 @@ impl SseParser {
 
     fn end_line(&mut self, events: &mut Vec<SseEvent>) -> Result<(), SseError> {
         let line = std::mem::take(&mut self.line);
-        let text = std::str::from_utf8(&line).map_err(|_| SseError::NotUtf8 { offset: self.offset })?;
-        let text = if self.past_first_line { text } else { text.strip_prefix('\u{feff}').unwrap_or(text) };
+        let text = std::str::from_utf8(&line).map_err(|_| SseError::NotUtf8 {
+            offset: self.offset,
+        })?;
+        let text = if self.past_first_line {
+            text
+        } else {
+            text.strip_prefix('\u{feff}').unwrap_or(text)
+        };
         self.past_first_line = true;
         if text.is_empty() {
             let name = self.name.take();
             if let Some(data) = self.data.take() {
-                events.push(SseEvent { name, data, end: self.offset });
+                events.push(SseEvent {
+                    name,
+                    data,
+                    end: self.offset,
+                });
             }
             return Ok(());
         }
@@ -134,7 +146,9 @@ impl SseParser {
         match &mut self.data {
             Some(data) => {
                 if data.len() + value.len() >= MAX_EVENT_BYTES {
-                    return Err(SseError::TooLong { offset: self.offset });
+                    return Err(SseError::TooLong {
+                        offset: self.offset,
+                    });
                 }
                 data.push('\n');
                 data.push_str(value);
@@ -151,7 +165,9 @@ pub fn parse_sse(body: &[u8]) -> (Vec<SseEvent>, Option<String>) {
     let mut events = Vec::new();
     match parser.push(body, &mut events) {
         Err(error) => (events, Some(error.to_string())),
-        Ok(()) if parser.is_mid_event() => (events, Some("the stream ends inside an event".to_owned())),
+        Ok(()) if parser.is_mid_event() => {
+            (events, Some("the stream ends inside an event".to_owned()))
+        }
         Ok(()) => (events, None),
     }
 }
@@ -169,9 +185,15 @@ mod tests {
 
     #[test]
     fn every_line_ending_and_field_shape() {
-        assert_eq!(datas(b"data: a\n\ndata:b\r\n\r\ndata: c\r\rdata\n\n"), ["a", "b", "c", ""]);
+        assert_eq!(
+            datas(b"data: a\n\ndata:b\r\n\r\ndata: c\r\rdata\n\n"),
+            ["a", "b", "c", ""]
+        );
         assert_eq!(datas(b"\xef\xbb\xbfdata: a\ndata:  b\n\n"), ["a\n b"]);
-        assert_eq!(datas(b": hello\nid: 7\nretry: 9\n\ndata: x\n: y\n\n"), ["x"]);
+        assert_eq!(
+            datas(b": hello\nid: 7\nretry: 9\n\ndata: x\n: y\n\n"),
+            ["x"]
+        );
     }
 
     #[test]
@@ -184,9 +206,22 @@ mod tests {
     fn what_the_grammar_would_ignore_is_reported() {
         let (events, error) = parse_sse(b"data: a\n\n<<<noise\n\n");
         assert_eq!(events.len(), 1);
-        assert_eq!(error.unwrap(), "byte 18: \"<<<noise\" is not a field of an event stream");
-        assert!(parse_sse(b"data: a\n\ndata: b\n").1.unwrap().contains("inside an event"));
-        assert!(parse_sse(b"data: \xff\n\n").1.unwrap().contains("not UTF-8"));
+        assert_eq!(
+            error.unwrap(),
+            "byte 18: \"<<<noise\" is not a field of an event stream"
+        );
+        assert!(
+            parse_sse(b"data: a\n\ndata: b\n")
+                .1
+                .unwrap()
+                .contains("inside an event")
+        );
+        assert!(
+            parse_sse(b"data: \xff\n\n")
+                .1
+                .unwrap()
+                .contains("not UTF-8")
+        );
     }
 
     #[test]

@@ -35,6 +35,13 @@ mod tests {
         // The first outputs for seed 1234567 in the reference C program by S. Vigna.
         let mut rng = SplitMix64::new(1234567);
         let got: Vec<u64> = (0..3).map(|_| rng.next_u64()).collect();
-        assert_eq!(got, [6457827717110365317, 3203168211198807973, 9817491932198370423]);
+        assert_eq!(
+            got,
+            [
+                6457827717110365317,
+                3203168211198807973,
+                9817491932198370423
+            ]
+        );
     }
 }

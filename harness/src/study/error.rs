@@ -30,7 +30,12 @@ pub enum StudyError {
 
 impl StudyError {
     /// An error at a byte range of the file's text.
-    pub(super) fn at(path: &Path, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+    pub(super) fn at(
+        path: &Path,
+        text: &str,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) -> Self {
         let before = text.get(..span.start).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
         Self::Invalid {
@@ -51,7 +56,12 @@ impl StudyError {
             },
             None => message.to_owned(),
         };
-        Self::at(path, text, error.span().unwrap_or(0..0), message.replace('\n', " "))
+        Self::at(
+            path,
+            text,
+            error.span().unwrap_or(0..0),
+            message.replace('\n', " "),
+        )
     }
 }
 
@@ -98,7 +108,10 @@ mod tests {
     #[test]
     fn edits_are_counted() {
         assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(nearest("thread", &["model", "threads", "ctx"]), Some("threads"));
+        assert_eq!(
+            nearest("thread", &["model", "threads", "ctx"]),
+            Some("threads")
+        );
         assert_eq!(nearest("zzzzzz", &["model", "threads"]), None);
     }
 }

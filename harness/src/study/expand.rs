@@ -9,7 +9,10 @@ impl Plan {
         let arms: Vec<String> = study.arms.iter().map(|a| a.name.clone()).collect();
         let coins = coins(study.seed, study.quartets);
         let named = |bodies: &[super::Body]| {
-            bodies.iter().map(|b| (b.name.clone(), b.sha256.clone())).collect()
+            bodies
+                .iter()
+                .map(|b| (b.name.clone(), b.sha256.clone()))
+                .collect()
         };
         Self {
             schema: "1.0".to_owned(),
@@ -50,7 +53,11 @@ pub fn order(arms: &[String], coins: &[bool], burn_in: bool) -> Vec<PlannedSessi
         for half in 0..2_u32 {
             let ascending = forward == (half == 0);
             for i in 0..arms.len() {
-                let arm = if ascending { &arms[i] } else { &arms[arms.len() - 1 - i] };
+                let arm = if ascending {
+                    &arms[i]
+                } else {
+                    &arms[arms.len() - 1 - i]
+                };
                 sessions.push(PlannedSession {
                     index: sessions.len() as u32,
                     arm: arm.clone(),

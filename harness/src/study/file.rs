@@ -216,7 +216,10 @@ pub struct ServerLimits {
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        Self { ready_timeout_s: 300.0, stop_grace_s: 10.0 }
+        Self {
+            ready_timeout_s: 300.0,
+            stop_grace_s: 10.0,
+        }
     }
 }
 

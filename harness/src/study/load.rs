@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::file::{ArmFile, ArmSettings, ExpectCached, Guards, Identity, Metric, ServerLimits, StudyFile};
 use super::error::StudyError;
+use super::file::{
+    ArmFile, ArmSettings, ExpectCached, Guards, Identity, Metric, ServerLimits, StudyFile,
+};
 use crate::archive::sha256_hex;
 use crate::server::ServerKind;
 
@@ -109,43 +111,79 @@ impl StudyFile {
     /// study can be read anywhere.
     pub fn parse(path: &Path, text: &str) -> Result<Self, StudyError> {
         let file: Self = toml::from_str(text).map_err(|e| StudyError::from_toml(path, text, &e))?;
-        let bad = |span: Range<usize>, message: String| Err(StudyError::at(path, text, span, message));
+        let bad =
+            |span: Range<usize>, message: String| Err(StudyError::at(path, text, span, message));
         if file.name.as_ref().trim().is_empty() {
-            return bad(file.name.span(), "the name is empty; it names the archive's folder".into());
+            return bad(
+                file.name.span(),
+                "the name is empty; it names the archive's folder".into(),
+            );
         }
         if *file.quartets.as_ref() == 0 || *file.quartets.as_ref() > 1000 {
             return bad(
                 file.quartets.span(),
-                format!("quartets = {} measures nothing; give 1 to 1000 (each is two sessions an arm)", file.quartets.as_ref()),
+                format!(
+                    "quartets = {} measures nothing; give 1 to 1000 (each is two sessions an arm)",
+                    file.quartets.as_ref()
+                ),
             );
         }
         if let Some(margin) = &file.margin
             && !(*margin.as_ref() > 0.0 && *margin.as_ref() < 1.0)
         {
-            return bad(margin.span(), format!("margin = {} is no share; 0.05 means 5%", margin.as_ref()));
+            return bad(
+                margin.span(),
+                format!("margin = {} is no share; 0.05 means 5%", margin.as_ref()),
+            );
         }
         let mut seen = BTreeSet::new();
         for arm in &file.arms {
             let name = arm.name.as_ref();
-            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
-                return bad(arm.name.span(), format!("arm name {name:?} is used in folder names: letters, digits, `-` and `_` only"));
+            if name.is_empty()
+                || !name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+            {
+                return bad(
+                    arm.name.span(),
+                    format!(
+                        "arm name {name:?} is used in folder names: letters, digits, `-` and `_` only"
+                    ),
+                );
             }
             if !seen.insert(name) {
-                return bad(arm.name.span(), format!("two arms are named {name:?}; names tell their sessions apart"));
+                return bad(
+                    arm.name.span(),
+                    format!("two arms are named {name:?}; names tell their sessions apart"),
+                );
             }
         }
         if file.arms.len() < 2 {
-            return bad(0..0, format!("{} arm given; a comparison needs at least two `[[arm]]` tables", file.arms.len()));
+            return bad(
+                0..0,
+                format!(
+                    "{} arm given; a comparison needs at least two `[[arm]]` tables",
+                    file.arms.len()
+                ),
+            );
         }
         if file.workload.bodies.as_ref().is_empty() {
-            return bad(file.workload.bodies.span(), "no bodies: nothing would be measured".into());
+            return bad(
+                file.workload.bodies.span(),
+                "no bodies: nothing would be measured".into(),
+            );
         }
         let target = file.workload.path.as_ref();
         if target.starts_with("https:") {
             return bad(file.workload.path.span(), "https is not supported: servers are launched on loopback; give a path such as /v1/chat/completions".into());
         }
-        if !target.starts_with('/') || target.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return bad(file.workload.path.span(), format!("path {target:?} must start with `/`, as in /v1/chat/completions"));
+        if !target.starts_with('/')
+            || target.contains(|c: char| c.is_whitespace() || c.is_control())
+        {
+            return bad(
+                file.workload.path.span(),
+                format!("path {target:?} must start with `/`, as in /v1/chat/completions"),
+            );
         }
         for (name, seconds) in [
             ("workload.timeout_s", file.workload.timeout_s),
@@ -154,7 +192,10 @@ impl StudyFile {
             ("guards.wait_s", file.guards.wait_s),
         ] {
             if !(0.0..=864_000.0).contains(&seconds) {
-                return bad(0..0, format!("{name} = {seconds}: give 0 to 864000 seconds"));
+                return bad(
+                    0..0,
+                    format!("{name} = {seconds}: give 0 to 864000 seconds"),
+                );
             }
         }
         Ok(file)
@@ -164,13 +205,24 @@ impl StudyFile {
 impl Study {
     /// Reads and checks a study and everything that it names.
     pub fn load(path: &Path) -> Result<Self, StudyError> {
-        let unreadable = |reason: String| StudyError::Unreadable { path: path.to_path_buf(), reason };
+        let unreadable = |reason: String| StudyError::Unreadable {
+            path: path.to_path_buf(),
+            reason,
+        };
         let bytes = std::fs::read(path).map_err(|e| unreadable(e.to_string()))?;
-        let text = std::str::from_utf8(&bytes).map_err(|e| unreadable(format!("not UTF-8 text: {e}")))?;
+        let text =
+            std::str::from_utf8(&bytes).map_err(|e| unreadable(format!("not UTF-8 text: {e}")))?;
         let file = StudyFile::parse(path, text)?;
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = path
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         let source = Source { path, text, folder };
-        let arms = file.arms.iter().map(|a| source.arm(a, &file.base)).collect::<Result<Vec<_>, _>>()?;
+        let arms = file
+            .arms
+            .iter()
+            .map(|a| source.arm(a, &file.base))
+            .collect::<Result<Vec<_>, _>>()?;
         let warmups = source.bodies(&file.workload.warmups)?;
         let bodies = source.bodies(file.workload.bodies.as_ref())?;
         source.distinct(&warmups, &bodies, file.workload.bodies.span())?;
@@ -224,7 +276,11 @@ impl Source<'_> {
         if place.is_file() {
             return Ok(place.canonicalize().unwrap_or(place));
         }
-        let message = format!("{what} {:?} not found: looked for {}", name.as_ref(), place.display());
+        let message = format!(
+            "{what} {:?} not found: looked for {}",
+            name.as_ref(),
+            place.display()
+        );
         Err(self.error(name.span(), message))
     }
 
@@ -234,23 +290,50 @@ impl Source<'_> {
 
     fn body(&self, name: &Spanned<String>) -> Result<Body, StudyError> {
         let source = self.file("body", name)?;
-        let bytes = std::fs::read(&source)
-            .map_err(|e| self.error(name.span(), format!("cannot read body {}: {e}", source.display())))?;
+        let bytes = std::fs::read(&source).map_err(|e| {
+            self.error(
+                name.span(),
+                format!("cannot read body {}: {e}", source.display()),
+            )
+        })?;
         if let Err(e) = serde_json::from_slice::<serde_json::Value>(&bytes) {
-            let message = format!("body {} is not JSON, so no server would answer it: {e}", source.display());
+            let message = format!(
+                "body {} is not JSON, so no server would answer it: {e}",
+                source.display()
+            );
             return Err(self.error(name.span(), message));
         }
-        let parts: Vec<_> = name.as_ref().split('/').filter(|p| !matches!(*p, "" | "." | "..")).collect();
+        let parts: Vec<_> = name
+            .as_ref()
+            .split('/')
+            .filter(|p| !matches!(*p, "" | "." | ".."))
+            .collect();
         let plain = parts
             .join("-")
             .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' })
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || "._-".contains(c) {
+                    c
+                } else {
+                    '_'
+                }
+            })
             .collect();
-        Ok(Body { name: plain, source, sha256: sha256_hex(&bytes), bytes })
+        Ok(Body {
+            name: plain,
+            source,
+            sha256: sha256_hex(&bytes),
+            bytes,
+        })
     }
 
     /// Two files must not share a name in the archive.
-    fn distinct(&self, warmups: &[Body], bodies: &[Body], span: Range<usize>) -> Result<(), StudyError> {
+    fn distinct(
+        &self,
+        warmups: &[Body],
+        bodies: &[Body],
+        span: Range<usize>,
+    ) -> Result<(), StudyError> {
         let mut seen: BTreeMap<&str, &Body> = BTreeMap::new();
         for body in warmups.iter().chain(bodies) {
             if let Some(other) = seen.insert(&body.name, body)
@@ -271,7 +354,11 @@ impl Source<'_> {
     fn arm(&self, arm: &ArmFile, base: &ArmSettings) -> Result<Arm, StudyError> {
         let kind = *arm.kind.as_ref();
         let refuse = |span: Range<usize>, key: &str, of: &str| {
-            let message = format!("`{key}` is for arms of kind {of}; arm {:?} is {}", arm.name.as_ref(), kind.name());
+            let message = format!(
+                "`{key}` is for arms of kind {of}; arm {:?} is {}",
+                arm.name.as_ref(),
+                kind.name()
+            );
             Err(self.error(span, message))
         };
         if let Some(command) = &arm.command
@@ -292,7 +379,10 @@ impl Source<'_> {
         let model = match arm.model.as_ref().or(base.model.as_ref()) {
             Some(model) => Some(self.file("model", model)?),
             None if matches!(kind, ServerKind::LlamaCpp | ServerKind::PalindromeEngine) => {
-                let message = format!("arm {:?} has no model; give `model` here or in [base]", arm.name.as_ref());
+                let message = format!(
+                    "arm {:?} has no model; give `model` here or in [base]",
+                    arm.name.as_ref()
+                );
                 return Err(self.error(arm.name.span(), message));
             }
             None => None,
@@ -300,7 +390,10 @@ impl Source<'_> {
         let command = match (&arm.command, kind) {
             (Some(command), _) if !command.as_ref().is_empty() => command.as_ref().clone(),
             (_, ServerKind::Openai) => {
-                let message = format!("arm {:?} needs `command = [\"program\", \"--port\", \"{{port}}\", ...]`", arm.name.as_ref());
+                let message = format!(
+                    "arm {:?} needs `command = [\"program\", \"--port\", \"{{port}}\", ...]`",
+                    arm.name.as_ref()
+                );
                 return Err(self.error(arm.name.span(), message));
             }
             _ => Vec::new(),
@@ -308,7 +401,10 @@ impl Source<'_> {
         let script = match (&arm.script, kind) {
             (Some(script), _) => Some(self.file("script", script)?),
             (None, ServerKind::Mock) => {
-                let message = format!("arm {:?} needs `script`, the mock's timeline", arm.name.as_ref());
+                let message = format!(
+                    "arm {:?} needs `script`, the mock's timeline",
+                    arm.name.as_ref()
+                );
                 return Err(self.error(arm.name.span(), message));
             }
             (None, _) => None,
@@ -317,14 +413,21 @@ impl Source<'_> {
         env.extend(arm.env.clone());
         Ok(Arm {
             name: arm.name.as_ref().clone(),
-            label: arm.label.clone().unwrap_or_else(|| arm.name.as_ref().clone()),
+            label: arm
+                .label
+                .clone()
+                .unwrap_or_else(|| arm.name.as_ref().clone()),
             kind,
             model,
             threads: arm.threads.or(base.threads),
             ctx: arm.ctx.or(base.ctx),
             args: base.args.iter().chain(&arm.args).cloned().collect(),
             env,
-            program: arm.program.as_ref().map(|p| self.file("program", p)).transpose()?,
+            program: arm
+                .program
+                .as_ref()
+                .map(|p| self.file("program", p))
+                .transpose()?,
             command,
             health: arm.health.clone().unwrap_or_else(|| "/health".to_owned()),
             script,

@@ -1,0 +1,113 @@
+//! Describing the machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use super::proc::{meminfo, text};
+use super::{CheckoutFacts, HostFacts};
+use crate::archive::utc_rfc3339;
+
+impl HostFacts {
+    /// Reads everything that this machine shows of itself. `folder` is where git is asked;
+    /// `versions` are those of other programs that the caller knows.
+    pub fn collect(folder: &Path, versions: BTreeMap<String, String>) -> Self {
+        let cpuinfo = text("/proc/cpuinfo").unwrap_or_default();
+        let flags = cpu_field(&cpuinfo, "flags")
+            .or(cpu_field(&cpuinfo, "Features"))
+            .unwrap_or_default();
+        let cpu_flags: BTreeSet<&str> = flags.split_whitespace().collect();
+        let memory = meminfo();
+        Self {
+            schema: "1.0".to_owned(),
+            utc: utc_rfc3339(std::time::SystemTime::now()),
+            boot_id: text("/proc/sys/kernel/random/boot_id"),
+            os: text("/etc/os-release").as_deref().and_then(os_name),
+            kernel: text("/proc/sys/kernel/osrelease"),
+            arch: std::env::consts::ARCH.to_owned(),
+            cpu_model: cpu_field(&cpuinfo, "model name").map(str::to_owned),
+            virtualised: (!cpu_flags.is_empty() && cfg!(target_arch = "x86_64"))
+                .then(|| cpu_flags.contains("hypervisor")),
+            cpu_flags: cpu_flags.into_iter().map(str::to_owned).collect(),
+            logical_cpus: std::thread::available_parallelism()
+                .ok()
+                .map(|n| n.get() as u32),
+            physical_cores: physical_cores(&cpuinfo),
+            memory_bytes: memory.get("MemTotal").copied(),
+            swap_bytes: memory.get("SwapTotal").copied(),
+            governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            clocksource: text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            transparent_hugepage: text("/sys/kernel/mm/transparent_hugepage/enabled"),
+            harness_version: env!("CARGO_PKG_VERSION").to_owned(),
+            checkout: checkout(folder),
+            versions,
+        }
+    }
+}
+
+fn cpu_field<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
+    cpuinfo.lines().find_map(|l| {
+        let (k, v) = l.split_once(':')?;
+        (k.trim() == key).then(|| v.trim())
+    })
+}
+
+fn os_name(release: &str) -> Option<String> {
+    let value = release
+        .lines()
+        .find_map(|l| l.strip_prefix("PRETTY_NAME="))?;
+    Some(value.trim_matches('"').to_owned())
+}
+
+/// Distinct (socket, core) pairs; absent where the kernel does not say.
+fn physical_cores(cpuinfo: &str) -> Option<u32> {
+    let cores: BTreeSet<(&str, &str)> = cpuinfo
+        .split("\n\n")
+        .filter_map(|cpu| Some((cpu_field(cpu, "physical id")?, cpu_field(cpu, "core id")?)))
+        .collect();
+    (!cores.is_empty()).then_some(cores.len() as u32)
+}
+
+/// Git's view of a folder; absent outside a checkout or without git.
+fn checkout(folder: &Path) -> Option<CheckoutFacts> {
+    let git = |args: &[&str]| {
+        let out = Command::new("git")
+            .arg("-C")
+            .arg(folder)
+            .args(args)
+            .output()
+            .ok()?;
+        out.status
+            .success()
+            .then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "HEAD"])?;
+    let dirty = !git(&["status", "--porcelain"])?.is_empty();
+    Some(CheckoutFacts { commit, dirty })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_are_counted_once_a_socket() {
+        let cpu = |socket: u32, core: u32| {
+            format!("processor : 0\nphysical id : {socket}\ncore id : {core}")
+        };
+        let info = [cpu(0, 0), cpu(0, 0), cpu(0, 1), cpu(1, 0)].join("\n\n");
+        assert_eq!(physical_cores(&info), Some(3));
+        assert_eq!(physical_cores("processor : 0"), None);
+        assert_eq!(
+            os_name("ID=x\nPRETTY_NAME=\"An OS 1\"").as_deref(),
+            Some("An OS 1")
+        );
+    }
+
+    #[test]
+    fn this_machine_has_a_kernel_and_memory() {
+        let facts = HostFacts::collect(Path::new("."), BTreeMap::new());
+        assert!(facts.kernel.is_some());
+        assert!(facts.memory_bytes.is_some_and(|b| b > 1 << 20));
+    }
+}

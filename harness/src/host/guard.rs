@@ -1,0 +1,235 @@
+//! Guards: a session starts on a machine that is fit for it, or not at all.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::clock::now_ns;
+use super::proc::{load1, meminfo, pressure_some10};
+use crate::study::Guards;
+
+/// Programs that would share the machine with a server under test.
+const INFERENCE_SERVERS: &[&str] = &[
+    "llama-server",
+    "llama-cli",
+    "palindrome-engine",
+    "ollama",
+    "vllm",
+    "koboldcpp",
+    "llamafile",
+    "text-generation",
+    "sglang",
+    "tabbyapi",
+];
+
+/// What the guards look at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Readings {
+    /// `MemAvailable`.
+    pub available_bytes: Option<u64>,
+    /// One-minute load.
+    pub load1: Option<f64>,
+    /// PSI `some avg10` of the CPU, percent.
+    pub psi_cpu_some10: Option<f64>,
+    /// PSI `some avg10` of memory, percent.
+    pub psi_memory_some10: Option<f64>,
+    /// Inference servers that run: name and process id.
+    pub servers: Vec<(String, u32)>,
+}
+
+impl Readings {
+    /// Reads this machine.
+    pub fn take() -> Self {
+        Self {
+            available_bytes: meminfo().get("MemAvailable").copied(),
+            load1: load1(),
+            psi_cpu_some10: pressure_some10("cpu"),
+            psi_memory_some10: pressure_some10("memory"),
+            servers: running_servers(),
+        }
+    }
+}
+
+/// Why the machine is not fit.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum GuardError {
+    /// Still unfit after the wait.
+    #[error("the host is not fit for a session after {waited_s} s: {}", .reasons.join("; "))]
+    Refused {
+        /// Everything that was out of bounds at the last look.
+        reasons: Vec<String>,
+        /// How long it was watched.
+        waited_s: u64,
+    },
+    /// The clock went backwards.
+    #[error("the monotonic clock went backwards; no time from this machine can be trusted")]
+    Clock,
+    /// Interrupted while waiting.
+    #[error("interrupted while waiting for the host to settle")]
+    Cancelled,
+}
+
+/// Everything that is out of bounds. A bound on something that the machine does not show (no PSI,
+/// say) is out of bounds too: it cannot be promised.
+pub fn violations(guards: &Guards, seen: &Readings) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let mut at_most = |what: &str, limit: Option<f64>, seen: Option<f64>| match (limit, seen) {
+        (Some(limit), Some(seen)) if seen > limit => {
+            reasons.push(format!("{what} is {seen:.2}, the study allows {limit}"));
+        }
+        (Some(limit), None) => reasons.push(format!(
+            "{what} is not shown by this machine, the study allows {limit}"
+        )),
+        _ => {}
+    };
+    at_most("one-minute load", guards.max_load, seen.load1);
+    at_most(
+        "CPU pressure (some avg10)",
+        guards.max_psi_cpu_some10,
+        seen.psi_cpu_some10,
+    );
+    at_most(
+        "memory pressure (some avg10)",
+        guards.max_psi_memory_some10,
+        seen.psi_memory_some10,
+    );
+    if let Some(least) = guards.min_free_ram_mb {
+        match seen.available_bytes.map(|b| b / 1_000_000) {
+            Some(free) if free >= least => {}
+            Some(free) => reasons.push(format!(
+                "{free} MB of memory are available, the study needs {least}"
+            )),
+            None => reasons.push(format!(
+                "available memory is not shown by this machine, the study needs {least} MB"
+            )),
+        }
+    }
+    if !guards.allow_other_servers {
+        for (name, pid) in &seen.servers {
+            reasons.push(format!(
+                "another inference server runs: {name} (process {pid})"
+            ));
+        }
+    }
+    reasons
+}
+
+/// Looks until the machine is fit, at most `guards.wait_s` long. `look` reads the machine,
+/// `waiting` hears each change of reasons, `cancelled` is asked between looks.
+pub fn wait_until_fit(
+    guards: &Guards,
+    mut look: impl FnMut() -> Readings,
+    mut waiting: impl FnMut(&[String]),
+    cancelled: impl Fn() -> bool,
+) -> Result<Readings, GuardError> {
+    let started = Instant::now();
+    let limit = Duration::from_secs_f64(guards.wait_s);
+    let mut said = Vec::new();
+    let mut last = now_ns();
+    loop {
+        if cancelled() {
+            return Err(GuardError::Cancelled);
+        }
+        let now = now_ns();
+        if now < last {
+            return Err(GuardError::Clock);
+        }
+        last = now;
+        let seen = look();
+        let reasons = violations(guards, &seen);
+        if reasons.is_empty() {
+            return Ok(seen);
+        }
+        if started.elapsed() >= limit {
+            return Err(GuardError::Refused {
+                reasons,
+                waited_s: started.elapsed().as_secs(),
+            });
+        }
+        if reasons != said {
+            waiting(&reasons);
+            said = reasons;
+        }
+        std::thread::sleep(Duration::from_millis(250).min(limit));
+    }
+}
+
+/// Other processes whose program, or whose script for an interpreter, is a known server.
+fn running_servers() -> Vec<(String, u32)> {
+    let Ok(folder) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for entry in folder.flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|n| n.parse::<u32>().ok())
+        else {
+            continue;
+        };
+        if pid == std::process::id() {
+            continue;
+        }
+        let Ok(command) = fs::read(entry.path().join("cmdline")) else {
+            continue;
+        };
+        let args: Vec<String> = command
+            .split(|b| *b == 0)
+            .map(|a| String::from_utf8_lossy(a).into_owned())
+            .collect();
+        if let Some(name) = server_name(&args) {
+            found.push((name, pid));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The server's name in a command line: its program, or an interpreter's first script or module.
+fn server_name(args: &[String]) -> Option<String> {
+    let base = |arg: &str| arg.rsplit('/').next().unwrap_or(arg).to_owned();
+    let program = base(args.first()?);
+    let candidate = if program.starts_with("python") {
+        let rest = &args[1..];
+        match rest.iter().position(|a| a == "-m") {
+            Some(at) => rest.get(at + 1).cloned(),
+            None => rest.iter().find(|a| !a.starts_with('-')).map(|a| base(a)),
+        }?
+    } else {
+        program
+    };
+    let stem = candidate.split('.').next().unwrap_or(&candidate).to_owned();
+    INFERENCE_SERVERS
+        .iter()
+        .any(|s| stem == *s || stem.starts_with(&format!("{s}-")))
+        .then_some(stem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn servers_are_known_by_program_or_script() {
+        let name = |line: &str| server_name(&args(line));
+        assert_eq!(
+            name("/opt/llama.cpp/llama-server -m x"),
+            Some("llama-server".into())
+        );
+        assert_eq!(
+            name("python3 -m vllm.entrypoints.openai"),
+            Some("vllm".into())
+        );
+        assert_eq!(
+            name("/usr/bin/python3 -u /opt/sglang.py"),
+            Some("sglang".into())
+        );
+        assert_eq!(name("ollama serve"), Some("ollama".into()));
+        assert_eq!(name("vim llama-server.log"), None);
+        assert_eq!(name("grep ollama"), None);
+    }
+}

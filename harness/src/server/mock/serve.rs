@@ -1,0 +1,250 @@
+//! The mock's sockets: real HTTP, real time.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::script::{Dialect, End, Reply, Script};
+use crate::host::now_ns;
+use crate::replay::token_hash;
+
+/// Serves a script on a loopback port until it is killed. Everything that it writes is announced
+/// on standard error with the monotonic time of the write, so that a test can compare clocks.
+pub fn serve(port: u16, script: &Path) -> Result<(), String> {
+    let script = Arc::new(Script::load(script)?);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .map_err(|e| format!("cannot listen on port {port}: {e}"))?;
+    let ready_at = now_ns() + (script.ready_after_ms * 1e6) as u64;
+    if script.die_before_ready {
+        sleep_until(ready_at);
+        eprintln!("mock: dying as scripted");
+        std::process::exit(3);
+    }
+    eprintln!("mock: listening on port {port}");
+    let posts = Arc::new(AtomicUsize::new(0));
+    for stream in listener.incoming().flatten() {
+        let (script, posts) = (Arc::clone(&script), Arc::clone(&posts));
+        thread::spawn(move || {
+            if let Err(e) = answer(stream, &script, &posts, ready_at) {
+                eprintln!("mock: connection ended: {e}");
+            }
+        });
+    }
+    Ok(())
+}
+
+fn answer(
+    mut stream: TcpStream,
+    script: &Script,
+    posts: &AtomicUsize,
+    ready_at: u64,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let (method, path, _body) = read_request(&mut stream)?;
+    let read_ns = now_ns();
+    if method != "POST" {
+        let (status, body) = if read_ns >= ready_at {
+            (200, json!({"status": "ok"}))
+        } else {
+            (
+                503,
+                json!({"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}),
+            )
+        };
+        return whole(&mut stream, status, &body);
+    }
+    let number = posts.fetch_add(1, Ordering::SeqCst);
+    eprintln!("mock: post {number} {path} read {read_ns}");
+    let reply = script.reply(number);
+    if reply.status != 200 {
+        let error = json!({"error": {"code": reply.status, "message": "refused as scripted", "type": "invalid_request_error"}});
+        return whole(&mut stream, reply.status, &error);
+    }
+    Reply::stream(&reply, script.dialect, &mut stream, read_ns)
+}
+
+/// Reads one request: method, target, body.
+fn read_request(stream: &mut TcpStream) -> io::Result<(String, String, Vec<u8>)> {
+    let bad = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    let mut bytes = Vec::new();
+    let mut buffer = [0_u8; 64 << 10];
+    loop {
+        let n = stream.read(&mut buffer)?;
+        if n == 0 {
+            return Err(bad("closed before a request"));
+        }
+        bytes.extend_from_slice(&buffer[..n]);
+        let mut headers = [httparse::EMPTY_HEADER; 50];
+        let mut request = httparse::Request::new(&mut headers);
+        let Ok(parsed) = request.parse(&bytes) else {
+            return Err(bad("not a request"));
+        };
+        let httparse::Status::Complete(head) = parsed else {
+            continue;
+        };
+        let length = request
+            .headers
+            .iter()
+            .find(|h| h.name.eq_ignore_ascii_case("content-length"))
+            .and_then(|h| std::str::from_utf8(h.value).ok()?.parse().ok())
+            .unwrap_or(0_usize);
+        let method = request.method.unwrap_or("").to_owned();
+        let path = request.path.unwrap_or("").to_owned();
+        let mut body = bytes.split_off(head);
+        let held = body.len();
+        if held < length {
+            body.resize(length, 0);
+            stream.read_exact(&mut body[held..])?;
+        }
+        return Ok((method, path, body));
+    }
+}
+
+fn whole(stream: &mut TcpStream, status: u16, body: &Value) -> io::Result<()> {
+    let body = body.to_string();
+    write!(
+        stream,
+        "HTTP/1.1 {status} Scripted\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// Sleeps, and spins through the last millisecond, to a moment of the monotonic clock.
+fn sleep_until(ns: u64) {
+    loop {
+        let left = ns.saturating_sub(now_ns());
+        if left == 0 {
+            return;
+        }
+        if left > 1_000_000 {
+            thread::sleep(Duration::from_nanos(left - 1_000_000));
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl Reply {
+    /// Streams the answer on schedule.
+    fn stream(&self, dialect: Dialect, stream: &mut TcpStream, read_ns: u64) -> io::Result<()> {
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n")?;
+        self.event(
+            stream,
+            &delta(&json!({"role": "assistant", "content": null}), &[], dialect),
+            "role",
+        )?;
+        let mut sent = Vec::new();
+        for (number, (at_ms, tokens)) in self.schedule().into_iter().enumerate() {
+            if self.end != End::Done && self.cut_after.is_some_and(|cut| number as u32 >= cut) {
+                break;
+            }
+            let first = sent.len() as u32;
+            let ids: Vec<u32> = (first..first + tokens).map(|i| 1000 + i).collect();
+            let text: String = ids.iter().map(|id| format!("t{id} ")).collect();
+            let field = if first < self.reasoning_tokens {
+                "reasoning_content"
+            } else {
+                "content"
+            };
+            let chunk = delta(&json!({ field: text }), &ids, dialect);
+            sleep_until(read_ns + (at_ms * 1e6) as u64);
+            self.event(stream, &chunk, &format!("chunk {number}"))?;
+            sent.extend(ids);
+        }
+        match self.end {
+            End::Done => {
+                self.event(stream, &self.last(dialect, &sent), "finish")?;
+                chunked(stream, b"data: [DONE]\n\n")?;
+                stream.write_all(b"0\r\n\r\n")
+            }
+            End::Truncate => stream.write_all(b"0\r\n\r\n"),
+            End::Disconnect => {
+                chunked(stream, b"data: {\"choices\":[{\"delta\":")?;
+                stream.shutdown(std::net::Shutdown::Both)
+            }
+            End::Garbage => {
+                chunked(stream, b"\x00\xffnot an event\n\n")?;
+                stream.write_all(b"0\r\n\r\n")
+            }
+            End::BadJson => {
+                chunked(stream, b"data: {\"choices\":[\n\ndata: [DONE]\n\n")?;
+                stream.write_all(b"0\r\n\r\n")
+            }
+            End::Die => {
+                eprintln!("mock: dying mid-stream as scripted");
+                std::process::exit(9);
+            }
+            End::Hang => loop {
+                thread::sleep(Duration::from_secs(3600));
+            },
+        }
+    }
+
+    /// One event, announced with the time just before its last byte is written.
+    fn event(&self, stream: &mut TcpStream, chunk: &Value, name: &str) -> io::Result<()> {
+        let text = format!("data: {chunk}\n\n");
+        let pieces: Vec<&[u8]> = text
+            .as_bytes()
+            .chunks(self.split_bytes.unwrap_or(text.len()).max(1))
+            .collect();
+        let (last, early) = pieces
+            .split_last()
+            .map_or((&b""[..], &[][..]), |(l, e)| (*l, e));
+        for piece in early {
+            chunked(stream, piece)?;
+        }
+        let ns = now_ns();
+        chunked(stream, last)?;
+        eprintln!("mock: {name} written {ns}");
+        Ok(())
+    }
+
+    fn last(&self, dialect: Dialect, sent: &[u32]) -> Value {
+        let generated_ms = self
+            .schedule()
+            .last()
+            .map_or(0.0, |(at, _)| at - self.prompt_ms);
+        let mut chunk = json!({
+            "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+            "timings": {
+                "cache_n": self.cached_tokens,
+                "prompt_n": self.prompt_tokens - self.cached_tokens,
+                "prompt_ms": self.prompt_ms,
+                "predicted_n": sent.len(),
+                "predicted_ms": generated_ms,
+            },
+        });
+        if dialect == Dialect::PalindromeEngine {
+            let prompt: Vec<u32> = (0..self.prompt_tokens).collect();
+            chunk["token_hashes"] =
+                json!({"prompt": token_hash(&prompt), "generated": token_hash(sent)});
+        }
+        chunk
+    }
+}
+
+fn delta(delta: &Value, ids: &[u32], dialect: Dialect) -> Value {
+    let mut chunk = json!({
+        "object": "chat.completion.chunk",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": null}],
+    });
+    if dialect == Dialect::PalindromeEngine && !ids.is_empty() {
+        chunk["tokens"] = json!(ids);
+    }
+    chunk
+}
+
+/// One HTTP chunk in one write.
+fn chunked(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+    let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+    chunk.extend_from_slice(bytes);
+    chunk.extend_from_slice(b"\r\n");
+    stream.write_all(&chunk)
+}

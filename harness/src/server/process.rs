@@ -1,0 +1,359 @@
+//! A server's life: started in its own process group, seen ready, stopped, seen gone.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::hashes::model_files;
+use super::launcher::{CommandSpec, LaunchContext, Programs, launcher};
+use super::usage::mapped_libraries;
+use super::{
+    FileFact, HashCache, LaunchError, LaunchFacts, ProcessUsage, StopFacts, StopMode, log_tail,
+};
+use crate::host::now_ns;
+use crate::replay::{Request, send};
+use crate::study::{Arm, ServerLimits};
+
+/// Time between looks at a starting or stopping server.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A running server. Dropping it kills its process group.
+#[derive(Debug)]
+pub struct ServerProcess {
+    child: Child,
+    port: u16,
+    ended: Option<ExitStatus>,
+}
+
+/// A free loopback port. Another process may take it before the server does; the server's own
+/// error then says so.
+pub fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+        .local_addr()?
+        .port())
+}
+
+impl ServerProcess {
+    /// Launches an arm's server and waits until it is ready. `log` receives everything that it
+    /// prints and lies at `log_path`; model and program are hashed before the clock starts.
+    pub fn launch(
+        arm: &Arm,
+        programs: &Programs,
+        limits: &ServerLimits,
+        hashes: &mut HashCache,
+        (log, log_path): (&File, &Path),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(Self, LaunchFacts), LaunchError> {
+        let port = free_port().map_err(|source| LaunchError::Spawn {
+            program: "a loopback port".into(),
+            source,
+        })?;
+        let spec = launcher(arm.kind).command(&LaunchContext {
+            arm,
+            port,
+            programs,
+        })?;
+        let binary = hashes.fact(&spec.binary)?;
+        let models = arm
+            .model
+            .iter()
+            .flat_map(|m| model_files(m))
+            .map(|m| hashes.fact(&m))
+            .collect::<Result<Vec<FileFact>, _>>()?;
+        let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        let launched_ns = now_ns();
+        let mut server = Self::spawn(arm, &spec, programs, port, log, &cwd)?;
+        let ready_ns = server.wait_ready(arm, &spec, limits, log_path, cancelled)?;
+        let pid = server.child.id();
+        let mut libraries = Vec::new();
+        for library in mapped_libraries(pid) {
+            libraries.push(hashes.fact(&library)?);
+        }
+        let facts = LaunchFacts {
+            schema: "1.0".to_owned(),
+            arm: arm.name.clone(),
+            label: arm.label.clone(),
+            kind: arm.kind,
+            command: redact_args(
+                std::iter::once(spec.program.display().to_string())
+                    .chain(spec.args.iter().cloned()),
+            ),
+            env: redact(&arm.env),
+            cwd: cwd.display().to_string(),
+            port,
+            pid,
+            binary,
+            libraries,
+            models,
+            build: spec.build,
+            launched_ns,
+            ready_ns,
+        };
+        Ok((server, facts))
+    }
+
+    fn spawn(
+        arm: &Arm,
+        spec: &CommandSpec,
+        programs: &Programs,
+        port: u16,
+        log: &File,
+        cwd: &Path,
+    ) -> Result<Self, LaunchError> {
+        let failed = |source| LaunchError::Spawn {
+            program: spec.program.clone(),
+            source,
+        };
+        // Through our own binary, which asks the kernel to end the server should we be killed, and
+        // then becomes it: same process id, same group.
+        let mut command = match &programs.palindrome {
+            Some(own) => {
+                let mut command = Command::new(own);
+                command
+                    .args(["exec-child", &std::process::id().to_string(), "--"])
+                    .arg(&spec.program);
+                command
+            }
+            None => Command::new(&spec.program),
+        };
+        let child = command
+            .args(&spec.args)
+            .envs(&arm.env)
+            .current_dir(cwd)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(failed)?)
+            .stderr(log.try_clone().map_err(failed)?)
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        Ok(Self {
+            child,
+            port,
+            ended: None,
+        })
+    }
+
+    fn wait_ready(
+        &mut self,
+        arm: &Arm,
+        spec: &CommandSpec,
+        limits: &ServerLimits,
+        log_path: &Path,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<u64, LaunchError> {
+        let started = Instant::now();
+        let limit = Duration::from_secs_f64(limits.ready_timeout_s);
+        let tail = || log_tail(&std::fs::read(log_path).unwrap_or_default());
+        let mut last = "no answer yet".to_owned();
+        loop {
+            if let Some(status) = self.exited() {
+                return Err(LaunchError::Died {
+                    arm: arm.name.clone(),
+                    how: describe(status),
+                    log_tail: tail(),
+                });
+            }
+            if cancelled() {
+                return Err(LaunchError::Cancelled {
+                    arm: arm.name.clone(),
+                });
+            }
+            let request = Request {
+                port: self.port,
+                path: &spec.health,
+                body: None,
+                timeout: Duration::from_secs(2),
+            };
+            let answer = send(&request, cancelled);
+            let ready_ns = now_ns();
+            match (answer.status, answer.error) {
+                (Some(200), None) if self.exited().is_none() => return Ok(ready_ns),
+                (Some(status), _) => last = format!("{} answered {status}", spec.health),
+                (None, Some(error)) => last = error,
+                (None, None) => {}
+            }
+            if started.elapsed() >= limit {
+                return Err(LaunchError::NotReady {
+                    arm: arm.name.clone(),
+                    waited_s: started.elapsed().as_secs_f64(),
+                    last,
+                    log_tail: tail(),
+                });
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    pub fn exited(&mut self) -> Option<ExitStatus> {
+        if self.ended.is_none() {
+            // An error here means that the child was already waited for, which only this type does.
+            self.ended = self.child.try_wait().ok().flatten();
+        }
+        self.ended
+    }
+
+    /// Stops it: SIGTERM to its group, SIGKILL after `grace`; returns once it is gone.
+    pub fn stop(mut self, grace: Duration) -> StopFacts {
+        let usage = ProcessUsage::of(self.child.id());
+        let mode = if self.exited().is_some() {
+            StopMode::Died
+        } else {
+            self.signal(Signal::TERM);
+            if self.wait_exit(grace) {
+                StopMode::Terminated
+            } else {
+                StopMode::Killed
+            }
+        };
+        // The leader may leave children behind, or not leave at all.
+        self.signal(Signal::KILL);
+        let status = self.exited().or_else(|| self.child.wait().ok());
+        self.ended = status;
+        StopFacts {
+            mode,
+            exit_code: status.and_then(|s| s.code()),
+            signal: status.and_then(|s| s.signal()),
+            port_free: self.port_becomes_free(),
+            usage,
+        }
+    }
+
+    fn wait_exit(&mut self, limit: Duration) -> bool {
+        let started = Instant::now();
+        while self.exited().is_none() {
+            if started.elapsed() >= limit {
+                return false;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        true
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+            // Fails only when nobody is left in the group, which is what is wanted.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    fn port_becomes_free(&self) -> bool {
+        let started = Instant::now();
+        loop {
+            if TcpListener::bind((Ipv4Addr::LOCALHOST, self.port)).is_ok() {
+                return true;
+            }
+            if started.elapsed() > Duration::from_secs(2) {
+                return false;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        if self.ended.is_none() {
+            self.signal(Signal::KILL);
+            // Reaps it; nothing to do about a failure while dropping.
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// An exit status in words.
+pub fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "unknown end".to_owned(),
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["KEY", "TOKEN", "SECRET", "PASSWORD"]
+        .iter()
+        .any(|s| name.contains(s))
+}
+
+fn redact(env: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let hide = |(name, value): (&String, &String)| {
+        (
+            name.clone(),
+            if is_secret(name) {
+                "[redacted]".to_owned()
+            } else {
+                value.clone()
+            },
+        )
+    };
+    env.iter().map(hide).collect()
+}
+
+/// Hides the value of `--api-key VALUE` and `--api-key=VALUE`.
+fn redact_args(args: impl Iterator<Item = String>) -> Vec<String> {
+    let mut hide_next = false;
+    args.map(|arg| {
+        let hide = std::mem::replace(&mut hide_next, false);
+        let flag = arg.starts_with('-')
+            && ["api-key", "secret", "password", "hf-token"]
+                .iter()
+                .any(|s| arg.contains(s));
+        match (hide, flag, arg.split_once('=')) {
+            (true, _, _) => "[redacted]".to_owned(),
+            (_, true, Some((name, _))) => format!("{name}=[redacted]"),
+            (_, true, None) => {
+                hide_next = true;
+                arg
+            }
+            _ => arg,
+        }
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_by_name() {
+        let env = BTreeMap::from(
+            [("API_KEY", "x"), ("hf_token", "y"), ("LANG", "C")].map(|(k, v)| (k.into(), v.into())),
+        );
+        let shown = redact(&env);
+        assert_eq!(shown["API_KEY"], "[redacted]");
+        assert_eq!(shown["hf_token"], "[redacted]");
+        assert_eq!(shown["LANG"], "C");
+        let args = ["serve", "--api-key", "x", "--api-key=y", "-c", "9"].map(str::to_owned);
+        let shown = redact_args(args.into_iter());
+        assert_eq!(
+            shown,
+            [
+                "serve",
+                "--api-key",
+                "[redacted]",
+                "--api-key=[redacted]",
+                "-c",
+                "9"
+            ]
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! What the kernel counted for a process.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use super::ProcessUsage;
+
+impl ProcessUsage {
+    /// Reads a live process; all absent when it is gone.
+    pub fn of(pid: u32) -> Self {
+        let read =
+            |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let field = |text: &str, key: &str| -> Option<u64> {
+            text.lines()
+                .find_map(|l| l.strip_prefix(key))?
+                .split_whitespace()
+                .next()?
+                .parse()
+                .ok()
+        };
+        let stat = read("stat");
+        // Fields after the program's name, which may hold spaces: state is the third of proc(5).
+        let rest: Vec<u64> = stat
+            .rsplit_once(')')
+            .map(|(_, rest)| {
+                rest.split_whitespace()
+                    .map(|f| f.parse().unwrap_or(0))
+                    .collect()
+            })
+            .unwrap_or_default();
+        let at = |number: usize| rest.get(number - 3).copied();
+        let ticks = rustix::param::clock_ticks_per_second().max(1);
+        Self {
+            peak_rss_bytes: field(&read("status"), "VmHWM:").map(|kib| kib * 1024),
+            minor_faults: at(10),
+            major_faults: at(12),
+            user_ms: at(14).map(|t| t * 1000 / ticks),
+            system_ms: at(15).map(|t| t * 1000 / ticks),
+            read_bytes: field(&read("io"), "read_bytes:"),
+        }
+    }
+}
+
+/// Files that a process maps as code, its own program excepted.
+pub(super) fn mapped_libraries(pid: u32) -> Vec<PathBuf> {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mut found = BTreeSet::new();
+    for line in maps.lines() {
+        let mut fields = line.splitn(6, ' ');
+        let code = fields.nth(1).is_some_and(|flags| flags.contains('x'));
+        let Some(path) = fields.nth(3).map(str::trim_start) else {
+            continue;
+        };
+        if code && path.starts_with('/') && !path.ends_with(" (deleted)") {
+            found.insert(PathBuf::from(path));
+        }
+    }
+    found
+        .into_iter()
+        .filter(|p| Some(p) != program.as_ref())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_uses_memory_and_libraries() {
+        let usage = ProcessUsage::of(std::process::id());
+        assert!(usage.peak_rss_bytes.is_some_and(|b| b > 100_000));
+        assert!(usage.minor_faults.is_some_and(|n| n > 0));
+        assert!(
+            mapped_libraries(std::process::id())
+                .iter()
+                .any(|p| p.to_string_lossy().contains("libc"))
+        );
+        assert_eq!(ProcessUsage::of(u32::MAX), ProcessUsage::default());
+    }
+}
