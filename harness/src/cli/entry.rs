@@ -4,5 +4,8 @@ use std::process::ExitCode;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    if let Some(code) = crate::server::inner_command() {
+        return code;
+    }
     ExitCode::SUCCESS
 }
