@@ -29,11 +29,13 @@ pub fn hash_file(path: &Path) -> io::Result<String> {
 
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, b| {
-        // Writing to a String cannot fail.
-        let _ = write!(out, "{b:02x}");
-        out
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut out, b| {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{b:02x}");
+            out
+        })
 }
 
 /// Writes a file under a temporary name, fsyncs it, renames it into place and fsyncs the folder.
@@ -53,7 +55,8 @@ pub(super) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError
 /// Creates a file with these bytes and fsyncs it (no rename: for use inside a temporary folder).
 pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
     let mut file = File::create(path).map_err(ArchiveError::io("create", path))?;
-    file.write_all(bytes).map_err(ArchiveError::io("write", path))?;
+    file.write_all(bytes)
+        .map_err(ArchiveError::io("write", path))?;
     file.sync_all().map_err(ArchiveError::io("fsync", path))
 }
 

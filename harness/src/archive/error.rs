@@ -57,7 +57,11 @@ impl ArchiveError {
     /// An I/O error with what was attempted.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
-        move |source| Self::Io { action, path, source }
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
     }
 
     /// A malformed file; `line` counts from 1.

@@ -10,10 +10,10 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::ArchiveError;
 use super::disk::sha256_hex;
 use super::format::{SCHEMA, check_schema};
 use super::layout::{EVENTS, utc_rfc3339};
-use super::ArchiveError;
 
 /// One line of `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,10 @@ impl EventLog {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(ArchiveError::io("read", &path)(e)),
         };
-        let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        let whole = bytes
+            .iter()
+            .rposition(|&b| b == b'\n')
+            .map_or(0, |at| at + 1);
         let torn = (bytes.len() - whole) as u64;
         let events = parse(&bytes[..whole])?;
         let file = OpenOptions::new()
@@ -68,13 +71,26 @@ impl EventLog {
             .open(&path)
             .map_err(ArchiveError::io("open", &path))?;
         if torn > 0 {
-            file.set_len(whole as u64).map_err(ArchiveError::io("cut the torn tail of", &path))?;
+            file.set_len(whole as u64)
+                .map_err(ArchiveError::io("cut the torn tail of", &path))?;
         }
         let previous = bytes[..whole]
             .strip_suffix(b"\n")
-            .map_or(GENESIS.into(), |b| sha256_hex(b.rsplit(|&c| c == b'\n').next().unwrap_or(b)));
-        let state = State { file, next: events.len() as u64, previous };
-        Ok((Self { path, state: Mutex::new(state) }, torn))
+            .map_or(GENESIS.into(), |b| {
+                sha256_hex(b.rsplit(|&c| c == b'\n').next().unwrap_or(b))
+            });
+        let state = State {
+            file,
+            next: events.len() as u64,
+            previous,
+        };
+        Ok((
+            Self {
+                path,
+                state: Mutex::new(state),
+            },
+            torn,
+        ))
     }
 
     /// Appends and fsyncs one event.
@@ -92,8 +108,14 @@ impl EventLog {
             .map_err(|e| ArchiveError::malformed(EVENTS, None, e.to_string()))?;
         let hash = sha256_hex(&line);
         line.push(b'\n');
-        state.file.write_all(&line).map_err(ArchiveError::io("append to", &self.path))?;
-        state.file.sync_data().map_err(ArchiveError::io("fsync", &self.path))?;
+        state
+            .file
+            .write_all(&line)
+            .map_err(ArchiveError::io("append to", &self.path))?;
+        state
+            .file
+            .sync_data()
+            .map_err(ArchiveError::io("fsync", &self.path))?;
         state.next += 1;
         state.previous = hash;
         Ok(())
@@ -112,10 +134,18 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Event>, ArchiveError> {
         let event: Event = serde_json::from_value(value)
             .map_err(|e| ArchiveError::malformed(EVENTS, at, e.to_string()))?;
         if event.seq != i as u64 {
-            return Err(ArchiveError::malformed(EVENTS, at, format!("`seq` is {}, expected {i}", event.seq)));
+            return Err(ArchiveError::malformed(
+                EVENTS,
+                at,
+                format!("`seq` is {}, expected {i}", event.seq),
+            ));
         }
         if event.previous != previous {
-            return Err(ArchiveError::malformed(EVENTS, at, "`previous` is not the hash of the line before"));
+            return Err(ArchiveError::malformed(
+                EVENTS,
+                at,
+                "`previous` is not the hash of the line before",
+            ));
         }
         previous = sha256_hex(line);
         events.push(event);

@@ -29,7 +29,10 @@ pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 pub(super) fn with_schema(value: Value) -> Value {
     let mut map = Map::new();
     let own = value.get("schema").cloned();
-    map.insert("schema".into(), own.unwrap_or_else(|| Value::String(SCHEMA.into())));
+    map.insert(
+        "schema".into(),
+        own.unwrap_or_else(|| Value::String(SCHEMA.into())),
+    );
     match value {
         Value::Object(fields) => {
             map.extend(fields.into_iter().filter(|(key, _)| key != "schema"));
@@ -43,7 +46,8 @@ pub(super) fn with_schema(value: Value) -> Value {
 
 /// A fact as pretty JSON with its schema first and a final newline.
 pub(super) fn document(file: &str, fact: &impl Serialize) -> Result<Vec<u8>, ArchiveError> {
-    let value = serde_json::to_value(fact).map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
+    let value = serde_json::to_value(fact)
+        .map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
     let mut bytes = serde_json::to_vec_pretty(&with_schema(value))
         .map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
     bytes.push(b'\n');
@@ -52,7 +56,8 @@ pub(super) fn document(file: &str, fact: &impl Serialize) -> Result<Vec<u8>, Arc
 
 /// A fact as one line of JSON with its schema first, newline included.
 pub(super) fn line(file: &str, fact: &impl Serialize) -> Result<Vec<u8>, ArchiveError> {
-    let value = serde_json::to_value(fact).map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
+    let value = serde_json::to_value(fact)
+        .map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
     let mut bytes = serde_json::to_vec(&with_schema(value))
         .map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
     bytes.push(b'\n');

@@ -49,7 +49,13 @@ pub fn session_folder_name(planned: &PlannedSession) -> String {
 pub(super) fn slug(text: &str) -> String {
     let mut out: String = text
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "._-".contains(c) {
+                c
+            } else {
+                '-'
+            }
+        })
         .collect();
     if out.is_empty() || out.starts_with('.') {
         out.insert(0, '_');
@@ -71,7 +77,8 @@ pub fn utc_rfc3339(time: SystemTime) -> String {
 }
 
 fn since_epoch(time: SystemTime) -> Duration {
-    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
 }
 
 /// Gregorian date of a time in UTC (H. Hinnant, "chrono-compatible low-level date algorithms").
@@ -99,7 +106,9 @@ pub fn list_files(root: &Path) -> Result<Vec<String>, ArchiveError> {
         let entries = fs::read_dir(&folder).map_err(ArchiveError::io("list", &folder))?;
         for entry in entries {
             let entry = entry.map_err(ArchiveError::io("list", &folder))?;
-            let kind = entry.file_type().map_err(ArchiveError::io("inspect", &entry.path()))?;
+            let kind = entry
+                .file_type()
+                .map_err(ArchiveError::io("inspect", &entry.path()))?;
             let path = relative.join(entry.file_name());
             if kind.is_dir() {
                 folders.push(path);

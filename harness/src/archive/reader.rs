@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::ArchiveError;
 use super::disk::sha256_hex;
 use super::event::{self, Event};
 use super::format::check_schema;
 use super::layout::{
-    END, EVENTS, FIGURES, HOST, HOST_SAMPLES, LAUNCH, MANIFEST, PLAN, REQUESTS, SEAL, SESSIONS, STREAMS, STUDY,
-    WORKLOAD, session_folder_name,
+    END, EVENTS, FIGURES, HOST, HOST_SAMPLES, LAUNCH, MANIFEST, PLAN, REQUESTS, SEAL, SESSIONS,
+    STREAMS, STUDY, WORKLOAD, session_folder_name,
 };
 use super::seal::Manifest;
-use super::ArchiveError;
 use crate::derive::Figures;
 use crate::host::{HostFacts, HostSample};
 use crate::replay::{RawResponse, RequestRecord};
@@ -72,9 +72,14 @@ pub struct Archive {
 impl Archive {
     /// Opens a folder as an archive: it must hold a plan of a known format.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
-        let path = path.canonicalize().map_err(ArchiveError::io("open", path))?;
+        let path = path
+            .canonicalize()
+            .map_err(ArchiveError::io("open", path))?;
         if !path.join(PLAN).is_file() {
-            return Err(ArchiveError::NotAnArchive { path, reason: format!("there is no {PLAN} in it") });
+            return Err(ArchiveError::NotAnArchive {
+                path,
+                reason: format!("there is no {PLAN} in it"),
+            });
         }
         let plan = Self::read_plan(&path)?;
         Ok(Self { path, plan })
@@ -91,7 +96,10 @@ impl Archive {
 
     /// The folder's name.
     pub fn name(&self) -> String {
-        self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+        self.path
+            .file_name()
+            .map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default()
     }
 
     /// The plan.
@@ -108,7 +116,12 @@ impl Archive {
     pub fn facts(&self) -> Result<Facts, ArchiveError> {
         let mut sessions = Vec::new();
         for planned in &self.plan.sessions {
-            if self.path.join(SESSIONS).join(session_folder_name(planned)).is_dir() {
+            if self
+                .path
+                .join(SESSIONS)
+                .join(session_folder_name(planned))
+                .is_dir()
+            {
                 sessions.push(self.session(planned)?);
             }
         }
@@ -135,16 +148,26 @@ impl Archive {
 
     /// Reads one raw response by its stem in the session's `streams/`.
     pub fn raw(&self, planned: &PlannedSession, stream: &str) -> Result<RawResponse, ArchiveError> {
-        let stem = format!("{SESSIONS}/{}/{STREAMS}/{stream}", session_folder_name(planned));
+        let stem = format!(
+            "{SESSIONS}/{}/{STREAMS}/{stream}",
+            session_folder_name(planned)
+        );
         let mut raw: RawResponse = read_document(&self.path, &format!("{stem}.arrivals.json"))?;
         let file = format!("{stem}.sse.zst");
         let packed = self.read(&file)?;
         let reader = zstd::Decoder::new(packed.as_slice())
             .map_err(|e| ArchiveError::malformed(&file, None, format!("not zstd: {e}")))?;
-        std::io::Read::read_to_end(&mut std::io::Read::take(reader, STREAM_LIMIT_BYTES + 1), &mut raw.body)
-            .map_err(|e| ArchiveError::malformed(&file, None, format!("not whole zstd: {e}")))?;
+        std::io::Read::read_to_end(
+            &mut std::io::Read::take(reader, STREAM_LIMIT_BYTES + 1),
+            &mut raw.body,
+        )
+        .map_err(|e| ArchiveError::malformed(&file, None, format!("not whole zstd: {e}")))?;
         if raw.body.len() as u64 > STREAM_LIMIT_BYTES {
-            return Err(ArchiveError::malformed(&file, None, "unpacks to more than 1 GiB"));
+            return Err(ArchiveError::malformed(
+                &file,
+                None,
+                "unpacks to more than 1 GiB",
+            ));
         }
         Ok(raw)
     }
@@ -178,7 +201,9 @@ impl Archive {
         let value: Value = serde_json::from_slice(&bytes)
             .map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))?;
         check_schema(MANIFEST, value.get("predicate").unwrap_or(&Value::Null))?;
-        serde_json::from_value(value).map(Some).map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))
+        serde_json::from_value(value)
+            .map(Some)
+            .map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))
     }
 
     /// Bytes of a file inside the archive.
@@ -190,7 +215,8 @@ impl Archive {
         let bytes = self.read(file)?;
         let mut out = Vec::new();
         for (i, line) in whole_lines(file, &bytes)?.enumerate() {
-            let bad = |e: serde_json::Error| ArchiveError::malformed(file, Some(i + 1), e.to_string());
+            let bad =
+                |e: serde_json::Error| ArchiveError::malformed(file, Some(i + 1), e.to_string());
             let value: Value = serde_json::from_slice(line).map_err(bad)?;
             check_schema(file, &value)?;
             out.push(serde_json::from_value(value).map_err(bad)?);
@@ -200,11 +226,20 @@ impl Archive {
 }
 
 /// Splits JSON lines; a last line without its newline was never finished and is an error.
-pub(super) fn whole_lines<'a>(file: &str, bytes: &'a [u8]) -> Result<impl Iterator<Item = &'a [u8]>, ArchiveError> {
+pub(super) fn whole_lines<'a>(
+    file: &str,
+    bytes: &'a [u8],
+) -> Result<impl Iterator<Item = &'a [u8]>, ArchiveError> {
     if !bytes.is_empty() && !bytes.ends_with(b"\n") {
-        return Err(ArchiveError::malformed(file, None, "the last line has no newline: it was not finished"));
+        return Err(ArchiveError::malformed(
+            file,
+            None,
+            "the last line has no newline: it was not finished",
+        ));
     }
-    Ok(bytes.split_inclusive(|&b| b == b'\n').map(|line| line.strip_suffix(b"\n").unwrap_or(line)))
+    Ok(bytes
+        .split_inclusive(|&b| b == b'\n')
+        .map(|line| line.strip_suffix(b"\n").unwrap_or(line)))
 }
 
 fn read_file(archive: &Path, file: &str) -> Result<Vec<u8>, ArchiveError> {

@@ -61,10 +61,13 @@ pub fn manifest_bytes(archive: &Path, verdict: &Verdict) -> Result<Vec<u8>, Arch
         }
         let path = archive.join(&name);
         let sha256 = hash_file(&path).map_err(ArchiveError::io("hash", &path))?;
-        subject.push(Subject { name, digest: BTreeMap::from([("sha256".to_string(), sha256)]) });
+        subject.push(Subject {
+            name,
+            digest: BTreeMap::from([("sha256".to_string(), sha256)]),
+        });
     }
-    let verdict =
-        serde_json::to_value(verdict).map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))?;
+    let verdict = serde_json::to_value(verdict)
+        .map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))?;
     let manifest = Manifest {
         statement: STATEMENT_TYPE.into(),
         subject,
@@ -98,5 +101,8 @@ pub fn check_seal(archive: &Path) -> Result<Option<String>, ArchiveError> {
     if seal == expected.as_bytes() {
         return Ok(None);
     }
-    Ok(Some(format!("SEAL does not hold the sha256 of {MANIFEST} ({})", sha256_hex(&bytes))))
+    Ok(Some(format!(
+        "SEAL does not hold the sha256 of {MANIFEST} ({})",
+        sha256_hex(&bytes)
+    )))
 }

@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::ArchiveError;
 use super::disk::{hash_file, sync_folder, write_synced};
 use super::event::EventLog;
 use super::format::{SCHEMA, check_schema, document, line};
 use super::layout::{
-    END, HOST_SAMPLES, LAUNCH, REQUESTS, SERVER_LOG, SESSION, STREAMS, list_files, session_folder_name,
+    END, HOST_SAMPLES, LAUNCH, REQUESTS, SERVER_LOG, SESSION, STREAMS, list_files,
+    session_folder_name,
 };
-use super::ArchiveError;
 use crate::host::HostSample;
 use crate::replay::{RawResponse, RequestRecord};
 use crate::server::LaunchFacts;
@@ -45,7 +46,10 @@ impl SessionSummary {
         check_schema(SESSION, &value).map_err(|e| e.to_string())?;
         let summary: Self = serde_json::from_value(value).map_err(|e| format!("{SESSION}: {e}"))?;
         if summary.planned != *planned {
-            return Err(format!("{SESSION}: `planned` differs from the plan's entry {}", planned.index));
+            return Err(format!(
+                "{SESSION}: `planned` differs from the plan's entry {}",
+                planned.index
+            ));
         }
         let mut seen = list_files(folder).map_err(|e| e.to_string())?;
         seen.retain(|f| f != SESSION);
@@ -55,7 +59,9 @@ impl SessionSummary {
             };
             let found = hash_file(&folder.join(file)).map_err(|e| format!("{file}: {e}"))?;
             if found != *expected {
-                return Err(format!("{file}: sha256 is {found}, {SESSION} says {expected}"));
+                return Err(format!(
+                    "{file}: sha256 is {found}, {SESSION} says {expected}"
+                ));
             }
         }
         match summary.files.keys().find(|f| !seen.contains(f)) {
@@ -93,7 +99,11 @@ impl SessionWriter {
         fs::create_dir_all(&streams).map_err(ArchiveError::io("create", &streams))?;
         let append = |file: &str| {
             let path = temporary.join(file);
-            OpenOptions::new().create(true).append(true).open(&path).map_err(ArchiveError::io("create", &path))
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&path)
+                .map_err(ArchiveError::io("create", &path))
         };
         let requests = Mutex::new(append(REQUESTS)?);
         let samples = Mutex::new(append(HOST_SAMPLES)?);
@@ -113,7 +123,10 @@ impl SessionWriter {
     /// `server.log`, opened for appending: hand it to the server as stdout and stderr.
     pub fn log_file(&self) -> Result<File, ArchiveError> {
         let path = self.temporary.join(SERVER_LOG);
-        OpenOptions::new().append(true).open(&path).map_err(ArchiveError::io("open", &path))
+        OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .map_err(ArchiveError::io("open", &path))
     }
 
     /// Path of `server.log` while the session runs.
@@ -131,16 +144,27 @@ impl SessionWriter {
     pub fn request(&self, record: &RequestRecord, raw: &RawResponse) -> Result<(), ArchiveError> {
         let streams = self.temporary.join(STREAMS);
         let path = streams.join(format!("{}.sse.zst", record.stream));
-        let packed = zstd::encode_all(raw.body.as_slice(), ZSTD_LEVEL).map_err(ArchiveError::io("compress", &path))?;
+        let packed = zstd::encode_all(raw.body.as_slice(), ZSTD_LEVEL)
+            .map_err(ArchiveError::io("compress", &path))?;
         write_synced(&path, &packed)?;
         let arrivals = format!("{}.arrivals.json", record.stream);
         write_synced(&streams.join(&arrivals), &line(&arrivals, raw)?)?;
-        append_line(&self.requests, &self.temporary.join(REQUESTS), &line(REQUESTS, record)?, true)
+        append_line(
+            &self.requests,
+            &self.temporary.join(REQUESTS),
+            &line(REQUESTS, record)?,
+            true,
+        )
     }
 
     /// Appends a telemetry sample. Not fsynced until the commit: it must not disturb what it watches.
     pub fn host_sample(&self, sample: &HostSample) -> Result<(), ArchiveError> {
-        append_line(&self.samples, &self.temporary.join(HOST_SAMPLES), &line(HOST_SAMPLES, sample)?, false)
+        append_line(
+            &self.samples,
+            &self.temporary.join(HOST_SAMPLES),
+            &line(HOST_SAMPLES, sample)?,
+            false,
+        )
     }
 
     /// Writes `end.json`.
@@ -153,24 +177,38 @@ impl SessionWriter {
     pub fn commit(mut self) -> Result<(), ArchiveError> {
         for needed in [LAUNCH, END] {
             if !self.temporary.join(needed).exists() {
-                return Err(ArchiveError::Misuse(format!("session committed without {needed}")));
+                return Err(ArchiveError::Misuse(format!(
+                    "session committed without {needed}"
+                )));
             }
         }
         let mut files = BTreeMap::new();
         for file in list_files(&self.temporary)? {
             let path = self.temporary.join(&file);
-            File::open(&path).and_then(|f| f.sync_all()).map_err(ArchiveError::io("fsync", &path))?;
-            files.insert(file, hash_file(&path).map_err(ArchiveError::io("hash", &path))?);
+            File::open(&path)
+                .and_then(|f| f.sync_all())
+                .map_err(ArchiveError::io("fsync", &path))?;
+            files.insert(
+                file,
+                hash_file(&path).map_err(ArchiveError::io("hash", &path))?,
+            );
         }
-        let summary = SessionSummary { schema: SCHEMA.into(), planned: self.planned.clone(), files };
+        let summary = SessionSummary {
+            schema: SCHEMA.into(),
+            planned: self.planned.clone(),
+            files,
+        };
         write_synced(&self.temporary.join(SESSION), &document(SESSION, &summary)?)?;
-        let digest = hash_file(&self.temporary.join(SESSION)).map_err(ArchiveError::io("hash", &self.temporary))?;
+        let digest = hash_file(&self.temporary.join(SESSION))
+            .map_err(ArchiveError::io("hash", &self.temporary))?;
         sync_folder(&self.temporary.join(STREAMS))?;
         sync_folder(&self.temporary)?;
-        fs::rename(&self.temporary, &self.place).map_err(ArchiveError::io("rename into place", &self.place))?;
+        fs::rename(&self.temporary, &self.place)
+            .map_err(ArchiveError::io("rename into place", &self.place))?;
         self.committed = true;
         sync_folder(self.place.parent().unwrap_or(Path::new(".")))?;
-        let detail = json!({ "session": session_folder_name(&self.planned), "session_json_sha256": digest });
+        let detail =
+            json!({ "session": session_folder_name(&self.planned), "session_json_sha256": digest });
         self.events.push("session-committed", detail)
     }
 }
@@ -184,9 +222,15 @@ impl Drop for SessionWriter {
     }
 }
 
-fn append_line(file: &Mutex<File>, path: &Path, line: &[u8], sync: bool) -> Result<(), ArchiveError> {
+fn append_line(
+    file: &Mutex<File>,
+    path: &Path,
+    line: &[u8],
+    sync: bool,
+) -> Result<(), ArchiveError> {
     let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-    file.write_all(line).map_err(ArchiveError::io("append to", path))?;
+    file.write_all(line)
+        .map_err(ArchiveError::io("append to", path))?;
     if sync {
         file.sync_data().map_err(ArchiveError::io("fsync", path))?;
     }

@@ -56,8 +56,15 @@ impl ArchiveWriter {
         fs::rename(&temporary, &path).map_err(ArchiveError::io("rename into place", &path))?;
         sync_folder(root)?;
         let (events, _) = EventLog::open(&path)?;
-        let writer = Self { path, plan: plan.clone(), events: Arc::new(events) };
-        writer.event("archive-created", json!({ "archive": name, "study": plan.study }))?;
+        let writer = Self {
+            path,
+            plan: plan.clone(),
+            events: Arc::new(events),
+        };
+        writer.event(
+            "archive-created",
+            json!({ "archive": name, "study": plan.study }),
+        )?;
         Ok(writer)
     }
 
@@ -92,17 +99,26 @@ impl ArchiveWriter {
     /// torn last event is cut, and sessions whose own hashes no longer hold are discarded. All of
     /// it is recorded as events.
     pub fn resume(path: &Path) -> Result<Self, ArchiveError> {
-        let path = path.canonicalize().map_err(ArchiveError::io("open", path))?;
+        let path = path
+            .canonicalize()
+            .map_err(ArchiveError::io("open", path))?;
         if path.join(SEAL).exists() {
             return Err(ArchiveError::Sealed(path));
         }
         let plan = Archive::read_plan(&path)?;
         let (events, torn) = EventLog::open(&path)?;
-        let writer = Self { path, plan, events: Arc::new(events) };
+        let writer = Self {
+            path,
+            plan,
+            events: Arc::new(events),
+        };
         writer.event("resumed", json!({ "torn_event_bytes": torn }))?;
         writer.discard_partial()?;
         for planned in &writer.plan.sessions {
-            let folder = writer.path.join(SESSIONS).join(session_folder_name(planned));
+            let folder = writer
+                .path
+                .join(SESSIONS)
+                .join(session_folder_name(planned));
             if !folder.exists() {
                 continue;
             }
@@ -128,7 +144,10 @@ impl ArchiveWriter {
                     continue;
                 }
                 if path.is_dir() {
-                    self.event("session-discarded", json!({ "session": name, "reason": "interrupted" }))?;
+                    self.event(
+                        "session-discarded",
+                        json!({ "session": name, "reason": "interrupted" }),
+                    )?;
                     fs::remove_dir_all(&path).map_err(ArchiveError::io("discard", &path))?;
                 } else {
                     fs::remove_file(&path).map_err(ArchiveError::io("discard", &path))?;
@@ -160,8 +179,9 @@ impl ArchiveWriter {
             let name = session_folder_name(planned);
             let folder = self.path.join(SESSIONS).join(&name);
             if folder.exists() {
-                SessionSummary::verify(&folder, planned)
-                    .map_err(|reason| ArchiveError::malformed(&format!("{SESSIONS}/{name}"), None, reason))?;
+                SessionSummary::verify(&folder, planned).map_err(|reason| {
+                    ArchiveError::malformed(&format!("{SESSIONS}/{name}"), None, reason)
+                })?;
                 finished.push(planned.clone());
             }
         }
@@ -172,11 +192,15 @@ impl ArchiveWriter {
     pub fn begin_session(&self, planned: &PlannedSession) -> Result<SessionWriter, ArchiveError> {
         let name = session_folder_name(planned);
         if !self.plan.sessions.contains(planned) {
-            return Err(ArchiveError::Misuse(format!("session {name} is not in the plan")));
+            return Err(ArchiveError::Misuse(format!(
+                "session {name} is not in the plan"
+            )));
         }
         let sessions = self.path.join(SESSIONS);
         if sessions.join(&name).exists() {
-            return Err(ArchiveError::Misuse(format!("session {name} is already recorded")));
+            return Err(ArchiveError::Misuse(format!(
+                "session {name} is already recorded"
+            )));
         }
         SessionWriter::begin(&sessions, planned, Arc::clone(&self.events))
     }
@@ -192,7 +216,10 @@ impl ArchiveWriter {
                 self.plan.sessions.len()
             )));
         }
-        self.event("sealing", json!({ "sessions": finished.len(), "figures": figures.len() }))?;
+        self.event(
+            "sealing",
+            json!({ "sessions": finished.len(), "figures": figures.len() }),
+        )?;
         write_atomic(&self.path.join(FIGURES), &document(FIGURES, figures)?)?;
         let manifest = manifest_bytes(&self.path, figures.verdict())?;
         write_atomic(&self.path.join(MANIFEST), &manifest)?;
