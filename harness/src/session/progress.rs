@@ -1,0 +1,114 @@
+//! Telling people what happens.
+
+use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::study::{Plan, PlannedSession, Role};
+
+/// Hears the steps of a run.
+pub trait Progress {
+    /// The plan is written; `finished` of its sessions were done before.
+    fn planned(&self, plan: &Plan, finished: usize);
+    /// A session starts.
+    fn session(&self, session: &PlannedSession);
+    /// A step of it.
+    fn step(&self, text: &str);
+    /// The session is in the archive.
+    fn committed(&self, session: &PlannedSession);
+    /// Nothing more comes.
+    fn finished(&self);
+}
+
+/// Says nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn planned(&self, _: &Plan, _: usize) {}
+    fn session(&self, _: &PlannedSession) {}
+    fn step(&self, _: &str) {}
+    fn committed(&self, _: &PlannedSession) {}
+    fn finished(&self) {}
+}
+
+/// A bar on a terminal; one plain line a step anywhere else. On standard error, so that standard
+/// output stays for results.
+#[derive(Debug)]
+pub struct Console {
+    terminal: bool,
+    bar: ProgressBar,
+    state: Mutex<(u32, String)>,
+}
+
+impl Console {
+    /// Chooses by what standard error is.
+    pub fn new() -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if terminal {
+            ProgressBar::new(0)
+        } else {
+            ProgressBar::hidden()
+        };
+        if let Ok(style) = ProgressStyle::with_template("{bar:20} {pos}/{len} {elapsed} {wide_msg}")
+        {
+            bar.set_style(style);
+        }
+        Self {
+            terminal,
+            bar,
+            state: Mutex::new((0, String::new())),
+        }
+    }
+
+    fn say(&self, text: &str) {
+        let (total, name) = self
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if self.terminal {
+            self.bar.set_message(format!("{name}: {text}"));
+            self.bar.tick();
+        } else {
+            eprintln!("[{}/{total}] {name}: {text}", self.bar.position() + 1);
+        }
+    }
+}
+
+impl Default for Console {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Progress for Console {
+    fn planned(&self, plan: &Plan, finished: usize) {
+        let total = plan.sessions.len() as u32;
+        self.bar.set_length(u64::from(total));
+        self.bar.set_position(finished as u64);
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).0 = total;
+    }
+
+    fn session(&self, session: &PlannedSession) {
+        let name = match session.role {
+            Role::BurnIn => format!("{} (burn-in, not scored)", session.arm),
+            Role::Scored => session.arm.clone(),
+        };
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = name;
+    }
+
+    fn step(&self, text: &str) {
+        self.say(text);
+    }
+
+    fn committed(&self, _: &PlannedSession) {
+        self.say("done");
+        self.bar.inc(1);
+    }
+
+    fn finished(&self) {
+        self.bar.finish_and_clear();
+    }
+}
