@@ -8,25 +8,88 @@ pub struct Isa(pub(super) Level);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
     Scalar,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// Every level that exists in this program, on this machine or not.
+#[cfg(target_arch = "x86_64")]
+const LEVELS: [Level; 3] = [Level::Scalar, Level::Avx2, Level::Avx512];
+#[cfg(not(target_arch = "x86_64"))]
+const LEVELS: [Level; 1] = [Level::Scalar];
+
+impl Level {
+    fn is_here(self) -> bool {
+        match self {
+            Self::Scalar => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c"),
+            // The kernels are written for VNNI; machines with AVX-512 but without it use AVX2.
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                Self::Avx2.is_here()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vnni")
+            }
+        }
+    }
 }
 
 impl Isa {
     /// The portable twins.
     pub const SCALAR: Isa = Isa(Level::Scalar);
+
     /// The best level of this machine.
     pub fn detect() -> Isa {
-        todo!()
+        LEVELS
+            .into_iter()
+            .rev()
+            .find(|l| l.is_here())
+            .map_or(Self::SCALAR, Isa)
     }
     /// Every level that this machine can run, `SCALAR` first.
     pub fn available() -> Vec<Isa> {
-        todo!()
+        LEVELS
+            .into_iter()
+            .filter(|l| l.is_here())
+            .map(Isa)
+            .collect()
     }
-    /// A level by name (`scalar`, `avx2`, `avx512`, ...), if this machine has it.
-    pub fn by_name(_name: &str) -> Option<Isa> {
-        todo!()
+    /// The names of all levels of this program, on this machine or not.
+    pub fn all_names() -> Vec<&'static str> {
+        LEVELS.into_iter().map(|l| Isa(l).name()).collect()
+    }
+    /// A level by name (`scalar`, `avx2`, `avx512`), if this machine has it.
+    pub fn by_name(name: &str) -> Option<Isa> {
+        Self::available().into_iter().find(|isa| isa.name() == name)
     }
     /// `scalar`, `avx2`, `avx512`.
     pub fn name(self) -> &'static str {
-        todo!()
+        match self.0 {
+            Level::Scalar => "scalar",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => "avx512",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalar_comes_first_and_the_best_last() {
+        let all = Isa::available();
+        assert_eq!(all.first(), Some(&Isa::SCALAR));
+        assert_eq!(all.last(), Some(&Isa::detect()));
+        for isa in all {
+            assert_eq!(Isa::by_name(isa.name()), Some(isa));
+        }
+        assert_eq!(Isa::by_name("mmx"), None);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Activations, Isa, Precision};
+use super::isa::Level;
+use super::{Activations, Isa, Precision, scalar};
 use crate::formats::blocks::GgmlType;
 
 /// A weight matrix as it lies in the file: `rows` rows of `cols` weights.
@@ -18,16 +19,112 @@ pub struct Matrix<'a> {
     pub bytes: &'a [u8],
 }
 
+impl<'a> Matrix<'a> {
+    /// Bytes of a row.
+    ///
+    /// # Panics
+    /// When `cols` is not whole blocks.
+    pub fn row_bytes(&self) -> usize {
+        self.ty.row_bytes(self.cols).unwrap_or_else(|| {
+            panic!(
+                "rows of {} weights are not whole {} blocks",
+                self.cols,
+                self.ty.name()
+            )
+        })
+    }
+    /// The bytes of row `r`.
+    pub fn row(&self, r: usize) -> &'a [u8] {
+        let len = self.row_bytes();
+        &self.bytes[r * len..][..len]
+    }
+}
+
 /// `out[(t - tokens.start) * rows.len() + (r - rows.start)] = w[r] . x[t]`, for a strip of rows
 /// and a range of tokens. The bits of each output depend on row r and token t alone.
+///
+/// Quantised weights under `Int8` take the integer kernels; float weights, and everything under
+/// `Reference`, take f32 over 16 virtual lanes (`scalar::floats`).
+///
+/// # Panics
+/// When the shapes do not agree, or `x` was not quantised for quantised weights.
 pub fn matmul(
-    _isa: Isa,
-    _w: &Matrix<'_>,
-    _rows: Range<usize>,
-    _x: &Activations,
-    _tokens: Range<usize>,
-    _precision: Precision,
-    _out: &mut [f32],
+    isa: Isa,
+    w: &Matrix<'_>,
+    rows: Range<usize>,
+    x: &Activations,
+    tokens: Range<usize>,
+    precision: Precision,
+    out: &mut [f32],
 ) {
-    todo!()
+    assert_eq!(
+        w.cols, x.k,
+        "weights of width {} on activations of width {}",
+        w.cols, x.k
+    );
+    assert!(
+        rows.end <= w.rows && tokens.end <= x.n,
+        "a strip inside the matrix and the batch"
+    );
+    assert_eq!(
+        out.len(),
+        rows.len() * tokens.len(),
+        "one output a row and token"
+    );
+    assert_eq!(
+        w.bytes.len(),
+        w.rows * w.row_bytes(),
+        "the bytes of the whole matrix"
+    );
+    if rows.is_empty() || tokens.is_empty() {
+        return;
+    }
+    if precision == Precision::Reference || w.ty.is_float() {
+        return float_rows(isa, w, rows, x, tokens, out);
+    }
+    assert_eq!(
+        x.q.len(),
+        x.n * x.k,
+        "quantised weights need quantised activations"
+    );
+    match isa.0 {
+        Level::Scalar => scalar::quantised(w, rows, x, tokens, out),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => super::avx2::quantised(w, rows, x, tokens, out),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => super::avx512::quantised(w, rows, x, tokens, out),
+    }
+}
+
+/// Rows expanded to f32 at a time; their dot products hide each other's latency.
+pub(super) const FLOAT_ROWS: usize = 4;
+
+fn float_rows(
+    isa: Isa,
+    w: &Matrix<'_>,
+    rows: Range<usize>,
+    x: &Activations,
+    tokens: Range<usize>,
+    out: &mut [f32],
+) {
+    let mut expanded = vec![0f32; FLOAT_ROWS * w.cols];
+    let width = rows.len();
+    for first in rows.clone().step_by(FLOAT_ROWS) {
+        let count = FLOAT_ROWS.min(rows.end - first);
+        for i in 0..count {
+            w.ty.dequantize_row(w.row(first + i), &mut expanded[i * w.cols..][..w.cols]);
+        }
+        for t in tokens.clone() {
+            let x = &x.f[t * w.cols..][..w.cols];
+            let dots = match isa.0 {
+                Level::Scalar => scalar::dot_rows(&expanded, x),
+                #[cfg(target_arch = "x86_64")]
+                Level::Avx2 => super::avx2::dot_rows(&expanded, x),
+                #[cfg(target_arch = "x86_64")]
+                Level::Avx512 => super::avx512::dot_rows(&expanded, x),
+            };
+            let at = (t - tokens.start) * width + (first - rows.start);
+            out[at..at + count].copy_from_slice(&dots[..count]);
+        }
+    }
 }

@@ -1,9 +1,22 @@
-//! Dot products: each kernel has a scalar twin that defines its meaning (EXACTNESS.md).
+//! Dot products: each kernel has a scalar twin that defines its meaning.
+//!
+//! Every output element is one row's accumulator: blocks join it in k order, whatever the
+//! instruction set, the number of tokens or the strip of rows, so its bits depend on the row
+//! and the token alone.
 
 mod activations;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod fp_env;
 mod isa;
 mod matmul;
+mod scalar;
+#[cfg(test)]
+mod tests;
 
-pub use activations::{Activations, Precision};
+pub use activations::{Activations, MAX_ACTIVATION, Precision};
+pub use fp_env::FpEnv;
 pub use isa::Isa;
 pub use matmul::{Matrix, matmul};

@@ -1,12 +1,15 @@
 //! Opening a GGUF file (or all parts of a split one) and finding tensors in it.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
-use super::{GgufError, Metadata};
-use crate::formats::blocks::GgmlType;
+use super::cursor::Cursor;
+use super::split::{self, SplitName};
+use super::{GgufError, Metadata, header, tensors};
+use crate::formats::blocks::{GgmlType, first_fault};
 
 /// Where a tensor lies and what shape it has.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
     /// Name, as in the file.
     pub name: String,
@@ -23,35 +26,229 @@ pub struct TensorInfo {
     pub len: usize,
 }
 
+impl TensorInfo {
+    /// Weights a row.
+    pub fn cols(&self) -> usize {
+        self.dims[0] as usize
+    }
+    /// Rows over all further dimensions.
+    pub fn rows(&self) -> usize {
+        self.dims[1..].iter().map(|d| *d as usize).product()
+    }
+}
+
+/// The bytes of one part.
+enum Source {
+    Mapped(memmap2::Mmap),
+    Owned(Vec<u8>),
+}
+
+impl Source {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// One part, parsed on its own.
+struct Part {
+    version: u32,
+    metadata: Metadata,
+    tensors: Vec<TensorInfo>,
+}
+
 /// An open model file; tensors are views into its mappings.
 pub struct GgufFile {
     pub(crate) metadata: Metadata,
     pub(crate) tensors: Vec<TensorInfo>,
+    version: u32,
+    index: HashMap<String, usize>,
+    sources: Vec<Source>,
+    paths: Vec<PathBuf>,
 }
 
 impl GgufFile {
-    /// Opens `path`. For `NAME-00001-of-0000N.gguf` all parts are opened.
-    pub fn open(_path: &Path) -> Result<Self, GgufError> {
-        todo!()
+    /// Opens `path`. For `NAME-00001-of-0000N.gguf` all parts are opened (any part's name may
+    /// be given). The files must not change while they are open.
+    pub fn open(path: &Path) -> Result<Self, GgufError> {
+        match SplitName::parse(path) {
+            Some(name) => Self::open_split(path, &name),
+            None => Self::open_single(path),
+        }
     }
+
     /// Parses a whole single-part file from memory (tests, fuzzing).
-    pub fn parse(_bytes: Vec<u8>) -> Result<Self, GgufError> {
-        todo!()
+    pub fn parse(bytes: Vec<u8>) -> Result<Self, GgufError> {
+        let part = parse_part(&bytes, 0)?;
+        refuse_lone_part(Path::new("the file"), &part.metadata)?;
+        let mut file = Self::empty(part.version, part.metadata);
+        file.add_tensors(part.tensors)?;
+        file.sources.push(Source::Owned(bytes));
+        Ok(file)
     }
-    /// The key-value part.
+
+    fn empty(version: u32, metadata: Metadata) -> Self {
+        Self {
+            metadata,
+            tensors: Vec::new(),
+            version,
+            index: HashMap::new(),
+            sources: Vec::new(),
+            paths: Vec::new(),
+        }
+    }
+
+    fn open_single(path: &Path) -> Result<Self, GgufError> {
+        let source = map(path)?;
+        let part = parse_part(source.bytes(), 0)?;
+        refuse_lone_part(path, &part.metadata)?;
+        let mut file = Self::empty(part.version, part.metadata);
+        file.add_tensors(part.tensors)?;
+        file.sources.push(source);
+        file.paths.push(path.to_owned());
+        Ok(file)
+    }
+
+    fn open_split(path: &Path, name: &SplitName) -> Result<Self, GgufError> {
+        let mut file: Option<Self> = None;
+        for i in 0..name.count {
+            let part_path = name.part(path, i);
+            if !part_path.exists() {
+                return Err(GgufError::MissingPart {
+                    part: i + 1,
+                    count: name.count,
+                    path: part_path,
+                });
+            }
+            let source = map(&part_path)?;
+            let in_part = |source| GgufError::InPart {
+                path: part_path.clone(),
+                source: Box::new(source),
+            };
+            let part = parse_part(source.bytes(), i).map_err(in_part)?;
+            split::check_part(&part_path, &part.metadata, i, name.count)?;
+            let file = file.get_or_insert_with(|| Self::empty(part.version, part.metadata));
+            file.add_tensors(part.tensors).map_err(in_part)?;
+            file.sources.push(source);
+            file.paths.push(part_path);
+        }
+        // A split name has at least one part, so the loop ran.
+        let Some(file) = file else {
+            return Self::open_single(path);
+        };
+        let total = file.tensors.len() as u64;
+        split::check_key(&file.paths[0], &file.metadata, "split.tensors.count", total)?;
+        Ok(file)
+    }
+
+    fn add_tensors(&mut self, tensors: Vec<TensorInfo>) -> Result<(), GgufError> {
+        for tensor in tensors {
+            if self
+                .index
+                .insert(tensor.name.clone(), self.tensors.len())
+                .is_some()
+            {
+                return Err(GgufError::DuplicateTensor { name: tensor.name });
+            }
+            self.tensors.push(tensor);
+        }
+        Ok(())
+    }
+
+    /// The key-value part (of the first part, for a split file).
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
+    }
+    /// The container's version, 2 or 3.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+    /// The files, in order; none for [`GgufFile::parse`].
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+    /// Bytes of all parts together.
+    pub fn file_bytes(&self) -> u64 {
+        self.sources.iter().map(|s| s.bytes().len() as u64).sum()
     }
     /// All tensors in file order.
     pub fn tensors(&self) -> &[TensorInfo] {
         &self.tensors
     }
     /// A tensor by name.
-    pub fn tensor(&self, _name: &str) -> Option<&TensorInfo> {
-        todo!()
+    pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
+        self.index.get(name).map(|i| &self.tensors[*i])
     }
     /// A tensor's bytes.
-    pub fn bytes(&self, _tensor: &TensorInfo) -> &[u8] {
-        todo!()
+    ///
+    /// # Panics
+    /// When `tensor` describes another file.
+    pub fn bytes(&self, tensor: &TensorInfo) -> &[u8] {
+        &self.sources[tensor.part].bytes()[tensor.offset..tensor.offset + tensor.len]
     }
+
+    /// Looks through every weight of one tensor for NaN and infinite scales or values.
+    pub fn check_tensor(&self, tensor: &TensorInfo) -> Result<(), GgufError> {
+        match first_fault(tensor.ty, tensor.cols(), self.bytes(tensor)) {
+            None => Ok(()),
+            Some(fault) => Err(GgufError::BadValue {
+                name: tensor.name.clone(),
+                ty: tensor.ty.name(),
+                row: fault.row,
+                block: fault.block,
+                what: fault.what,
+            }),
+        }
+    }
+
+    /// [`GgufFile::check_tensor`] for every tensor; reads the whole file.
+    pub fn check_values(&self) -> Result<(), GgufError> {
+        self.tensors.iter().try_for_each(|t| self.check_tensor(t))
+    }
+}
+
+fn map(path: &Path) -> Result<Source, GgufError> {
+    let io = |source| GgufError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let file = std::fs::File::open(path).map_err(io)?;
+    let is_file = file.metadata().map_err(io)?.is_file();
+    if !is_file {
+        return Err(io(std::io::Error::other("not a regular file")));
+    }
+    // SAFETY: the mapping is read-only and private to us; that no other process shrinks or
+    // rewrites the file while it is open is the documented condition of `GgufFile::open`.
+    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
+    Ok(Source::Mapped(map))
+}
+
+fn parse_part(bytes: &[u8], part: usize) -> Result<Part, GgufError> {
+    let mut cursor = Cursor::new(bytes);
+    let header = header::read(&mut cursor)?;
+    let alignment = tensors::alignment(&header.metadata)?;
+    let file_len = bytes.len() as u64;
+    let tensors = tensors::read(&mut cursor, header.tensor_count, alignment, part, file_len)?;
+    Ok(Part {
+        version: header.version,
+        metadata: header.metadata,
+        tensors,
+    })
+}
+
+/// A file that says it is one of several, but is not named as one.
+fn refuse_lone_part(path: &Path, metadata: &Metadata) -> Result<(), GgufError> {
+    let count = metadata
+        .get("split.count")
+        .and_then(super::Value::integer)
+        .unwrap_or(0);
+    if count > 1 {
+        return Err(GgufError::SplitName {
+            path: path.to_owned(),
+            count: count as u64,
+        });
+    }
+    Ok(())
 }

@@ -1,0 +1,10 @@
+//! AVX2 kernels: eight rows in the lanes of a register, integer block sums by `maddubs`.
+
+mod floats;
+mod formats;
+mod mxcsr;
+mod tile;
+
+pub(super) use floats::dot_rows;
+pub(super) use mxcsr::{mxcsr, set_mxcsr};
+pub(super) use tile::quantised;

@@ -1,0 +1,157 @@
+//! The loop over tiles: sixteen rows at a time, each block decoded once for a run of tokens.
+
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0};
+use crate::formats::blocks::GgmlType;
+use crate::kernels::{Activations, Matrix};
+
+/// Rows in a tile: one a lane.
+pub(super) const ROWS: usize = 16;
+/// Tokens that share one decoding of a tile's weights; their accumulators stay in L1.
+const TOKENS: usize = 32;
+
+/// One block of activations of one token.
+#[derive(Clone, Copy)]
+pub(super) struct ActBlock<'a> {
+    pub(super) q: &'a [i8; 32],
+    pub(super) d: f32,
+    pub(super) sumq: i32,
+}
+
+/// A block format over sixteen rows. Row r of a register's lanes is row r of the tile.
+pub(super) trait Format {
+    /// Bytes of a block.
+    const BYTES: usize;
+    /// A block of each row, ready for any number of tokens.
+    type Block: Copy;
+
+    /// Decodes the blocks at the sixteen pointers.
+    ///
+    /// # Safety
+    /// The machine has AVX-512 F, BW and VNNI; each pointer has `BYTES` readable bytes.
+    unsafe fn decode(rows: [*const u8; ROWS]) -> Self::Block;
+
+    /// Adds a block's products with one token's activations.
+    ///
+    /// # Safety
+    /// The machine has AVX-512 F, BW and VNNI.
+    unsafe fn step(acc: __m512, block: Self::Block, x: ActBlock<'_>) -> __m512;
+}
+
+/// See [`crate::kernels::matmul`]. The caller holds an `Isa` of this level.
+pub(in crate::kernels) fn quantised(
+    w: &Matrix<'_>,
+    rows: Range<usize>,
+    x: &Activations,
+    tokens: Range<usize>,
+    out: &mut [f32],
+) {
+    // SAFETY: reached only through `Isa(Level::Avx512)`, which only detection of AVX-512 F, BW and VNNI
+    // makes; `matmul` has checked the shapes.
+    unsafe {
+        match w.ty {
+            GgmlType::Mxfp4 => strip::<Mxfp4>(w, rows, x, tokens, out),
+            GgmlType::Q8_0 => strip::<Q8_0>(w, rows, x, tokens, out),
+            GgmlType::Q4_0 => strip::<Q4_0>(w, rows, x, tokens, out),
+            GgmlType::Q4_1 => strip::<Q4_1>(w, rows, x, tokens, out),
+            GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => {
+                unreachable!("float weights take the float kernels")
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn strip<F: Format>(
+    w: &Matrix<'_>,
+    rows: Range<usize>,
+    x: &Activations,
+    tokens: Range<usize>,
+    out: &mut [f32],
+) {
+    let width = rows.len();
+    for first in rows.clone().step_by(ROWS) {
+        let count = ROWS.min(rows.end - first);
+        // A short tile repeats its last row in the lanes that are not stored.
+        let tile: [&[u8]; ROWS] = std::array::from_fn(|i| w.row(first + i.min(count - 1)));
+        let mut start = tokens.start;
+        while start < tokens.end {
+            let run = start..(start + TOKENS).min(tokens.end);
+            let mut acc = [_mm512_setzero_ps(); TOKENS];
+            if run.len() == 1 {
+                acc[0] = one_token::<F>(&tile, x, start);
+            } else {
+                some_tokens::<F>(&tile, x, run.clone(), &mut acc);
+            }
+            for (t, acc) in run.clone().zip(acc) {
+                let mut lanes = [0f32; ROWS];
+                // SAFETY: `lanes` holds sixteen floats.
+                unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), acc) };
+                let at = (t - tokens.start) * width + (first - rows.start);
+                out[at..at + count].copy_from_slice(&lanes[..count]);
+            }
+            start = run.end;
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn one_token<F: Format>(tile: &[&[u8]; ROWS], x: &Activations, t: usize) -> __m512 {
+    let (q, d, sums) = x.token(t);
+    let mut acc = _mm512_setzero_ps();
+    for (b, ((q, d), sumq)) in q.as_chunks::<32>().0.iter().zip(d).zip(sums).enumerate() {
+        // SAFETY: this function's features include those of the format's; a row has
+        // `x.k / 32` blocks (checked by `matmul`) and b counts them.
+        unsafe {
+            let block = F::decode(block_pointers::<F>(tile, b));
+            acc = F::step(
+                acc,
+                block,
+                ActBlock {
+                    q,
+                    d: *d,
+                    sumq: *sumq,
+                },
+            );
+        }
+    }
+    acc
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn some_tokens<F: Format>(
+    tile: &[&[u8]; ROWS],
+    x: &Activations,
+    run: Range<usize>,
+    acc: &mut [__m512; TOKENS],
+) {
+    let blocks = x.k / 32;
+    let q = x.q.as_chunks::<32>().0;
+    for b in 0..blocks {
+        // SAFETY: this function's features include those of the format's; a row has
+        // `x.k / 32` blocks (checked by `matmul`).
+        let block = unsafe { F::decode(block_pointers::<F>(tile, b)) };
+        for (t, acc) in run.clone().zip(acc.iter_mut()) {
+            let i = t * blocks + b;
+            let x = ActBlock {
+                q: &q[i],
+                d: x.d[i],
+                sumq: x.sums[i],
+            };
+            // SAFETY: as above.
+            *acc = unsafe { F::step(*acc, block, x) };
+        }
+    }
+}
+
+/// Where block `b` of each row starts.
+///
+/// # Safety
+/// Each row has more than `b` blocks.
+#[inline]
+unsafe fn block_pointers<F: Format>(tile: &[&[u8]; ROWS], b: usize) -> [*const u8; ROWS] {
+    // SAFETY: by the caller's promise the offset lies inside each row.
+    tile.map(|row| unsafe { row.as_ptr().add(b * F::BYTES) })
+}

@@ -1,0 +1,71 @@
+//! MXFP4 weights.
+//!
+//! A block of 32: isum = sum of (doubled E2M1 value) * q, an exact i32 below 2^16 in magnitude.
+//! The scale s = d * 2^(e - 128) is made by adding e - 128 to the exponent of the activation
+//! scale d; it has 8 significant bits, and is 0 below 2^-100. So isum * s is exact in f32, and
+//! `acc = acc + isum * s` rounds once, fused or not. Blocks join in k order, from acc = +0.
+//!
+//! Bounds: d < 2^28 and e <= 228 (both checked where data comes in), so s cannot overflow.
+
+use crate::formats::blocks::MXFP4_DOUBLED;
+
+const BYTES: usize = 17;
+
+/// The bits of 2^-100.
+pub(in crate::kernels) const LEAST_SCALE_BITS: i32 = (127 - 100) << 23;
+
+pub(super) fn dot(row: &[u8], q: &[i8], d: &[f32]) -> f32 {
+    let mut acc = 0f32;
+    let blocks = row
+        .as_chunks::<BYTES>()
+        .0
+        .iter()
+        .zip(q.as_chunks::<32>().0)
+        .zip(d);
+    for ((block, q), d) in blocks {
+        let mut isum = 0i32;
+        for j in 0..16 {
+            let byte = block[1 + j];
+            isum += i32::from(MXFP4_DOUBLED[usize::from(byte & 15)]) * i32::from(q[j]);
+            isum += i32::from(MXFP4_DOUBLED[usize::from(byte >> 4)]) * i32::from(q[j + 16]);
+        }
+        acc += isum as f32 * scale(*d, block[0]);
+    }
+    acc
+}
+
+/// d * 2^(e - 128) from integer exponents. (When d is 0 the result does not matter: all q are 0.)
+fn scale(d: f32, e: u8) -> f32 {
+    let bits = (d.to_bits() as i32).wrapping_add((i32::from(e) - 128) << 23);
+    if bits < LEAST_SCALE_BITS {
+        0.0
+    } else {
+        f32::from_bits(bits as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_shift_exponents() {
+        assert_eq!(scale(1.5, 128), 1.5);
+        assert_eq!(scale(1.5, 118), 1.5 / 1024.0);
+        assert_eq!(scale(1.0, 28), 2f32.powi(-100));
+        assert_eq!(scale(1.0, 27), 0.0);
+        assert_eq!(scale(2f32.powi(27), 228), 2f32.powi(127));
+        assert_eq!(scale(2f32.powi(-100), 0), 0.0);
+    }
+
+    #[test]
+    fn a_row_by_hand() {
+        // One block: scale 2^-1, low nibbles 7 (12), high nibbles 9 (-1).
+        let mut row = vec![127u8];
+        row.extend([0x97; 16]);
+        let q: Vec<i8> = (1..=32).collect();
+        let low: i32 = (1..=16).sum::<i32>() * 12;
+        let high: i32 = (17..=32).sum::<i32>();
+        assert_eq!(dot(&row, &q, &[0.25]), (low - high) as f32 * 0.125);
+    }
+}

@@ -1,0 +1,53 @@
+//! Q4_1 weights: w = nibble * dw + m.
+//!
+//! A block of 32: isum = sum of nibble * q and sumq = sum of q, exact. p1 = isum * (dw * d) and
+//! p2 = sumq * (m * d), where both scales are exact and each product rounds once; then
+//! `acc = acc + (p1 + p2)`, each addition rounded, nothing fused. Blocks join in k order, from
+//! acc = +0.
+
+use half::f16;
+
+const BYTES: usize = 20;
+
+pub(super) fn dot(row: &[u8], q: &[i8], d: &[f32], sums: &[i32]) -> f32 {
+    let mut acc = 0f32;
+    let blocks = row
+        .as_chunks::<BYTES>()
+        .0
+        .iter()
+        .zip(q.as_chunks::<32>().0)
+        .zip(d)
+        .zip(sums);
+    for (((block, q), d), sumq) in blocks {
+        let mut isum = 0i32;
+        for j in 0..16 {
+            let byte = block[4 + j];
+            isum += i32::from(byte & 15) * i32::from(q[j]);
+            isum += i32::from(byte >> 4) * i32::from(q[j + 16]);
+        }
+        let dw = f16::from_le_bytes([block[0], block[1]]).to_f32();
+        let m = f16::from_le_bytes([block[2], block[3]]).to_f32();
+        let p1 = isum as f32 * (dw * d);
+        let p2 = *sumq as f32 * (m * d);
+        acc += p1 + p2;
+    }
+    acc
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_by_hand() {
+        let mut row = vec![0x00, 0x3c, 0x00, 0xc0]; // 1.0, -2.0
+        row.extend([0x03; 16]); // low 3, high 0
+        let q: Vec<i8> = (0..32).collect();
+        let isum: i32 = (0..16).sum::<i32>() * 3;
+        let sumq: i32 = (0..32).sum();
+        assert_eq!(
+            dot(&row, &q, &[0.5], &[sumq]),
+            (isum - 2 * sumq) as f32 * 0.5
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! Bits of every level against the scalar twins, and the twins against f64.
+
+use proptest::prelude::*;
+
+use super::{Activations, Isa, Matrix, Precision, matmul};
+use crate::formats::blocks::GgmlType;
+
+/// A stream of well-mixed words (SplitMix64).
+struct Words(u64);
+
+impl Words {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    /// Uniform in (-1, 1).
+    fn unit(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / 8_388_608.0 - 1.0
+    }
+}
+
+/// What the scales and values of a random matrix look like.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Usual,
+    /// Every weight code at its extreme, large scales.
+    Largest,
+    /// Subnormal f16 scales, E8M0 exponents that end in zero scales.
+    Tiny,
+    Zero,
+}
+
+const KINDS: [Kind; 4] = [Kind::Usual, Kind::Largest, Kind::Tiny, Kind::Zero];
+
+fn weights(ty: GgmlType, rows: usize, cols: usize, kind: Kind, words: &mut Words) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for _ in 0..rows * cols / ty.block_len() {
+        let block = ty.block_bytes();
+        let start = bytes.len();
+        if ty.is_float() {
+            let x = match kind {
+                Kind::Usual => words.unit(),
+                Kind::Largest => 60_000.0,
+                Kind::Tiny => words.unit() * 1e-7,
+                Kind::Zero => 0.0,
+            };
+            ty.quantize_row(&[x], &mut bytes);
+            continue;
+        }
+        bytes.extend((0..block).map(|_| match kind {
+            Kind::Usual | Kind::Tiny => words.next() as u8,
+            Kind::Largest if ty == GgmlType::Q8_0 => 0x80,
+            Kind::Largest => [0x77, 0xff, 0x00][words.next() as usize % 3],
+            Kind::Zero => 0,
+        }));
+        if ty == GgmlType::Mxfp4 {
+            bytes[start] = match kind {
+                Kind::Usual => 118 + (words.next() % 10) as u8,
+                Kind::Largest => 170,
+                Kind::Tiny => (words.next() % 40) as u8,
+                Kind::Zero => 0,
+            };
+            continue;
+        }
+        let halves = if ty == GgmlType::Q4_1 { 2 } else { 1 };
+        for i in 0..halves {
+            let scale: u16 = match kind {
+                Kind::Usual => 0x2000 | (words.next() as u16 & 0x87ff),
+                Kind::Largest => 0x7bff,
+                Kind::Tiny => words.next() as u16 & 0x83ff,
+                Kind::Zero => 0,
+            };
+            bytes[start + 2 * i..start + 2 * i + 2].copy_from_slice(&scale.to_le_bytes());
+        }
+    }
+    bytes
+}
+
+fn activations(n: usize, k: usize, kind: Kind, words: &mut Words) -> Vec<f32> {
+    (0..n * k)
+        .map(|i| match kind {
+            Kind::Usual => words.unit() * 3.0,
+            Kind::Largest => {
+                if i % 3 == 0 {
+                    -1e9
+                } else {
+                    1e9
+                }
+            }
+            Kind::Tiny => words.unit() * 1e-28,
+            Kind::Zero => 0.0,
+        })
+        .collect()
+}
+
+/// All of `rows` and tokens at once.
+fn whole(isa: Isa, w: &Matrix<'_>, x: &Activations, precision: Precision) -> Vec<u32> {
+    let mut out = vec![f32::NAN; w.rows * x.n];
+    matmul(isa, w, 0..w.rows, x, 0..x.n, precision, &mut out);
+    out.iter().map(|x| x.to_bits()).collect()
+}
+
+fn compare(ty: GgmlType, rows: usize, cols: usize, n: usize, kinds: (Kind, Kind), seed: u64) {
+    let words = &mut Words(seed);
+    let bytes = weights(ty, rows, cols, kinds.0, words);
+    let w = Matrix {
+        ty,
+        rows,
+        cols,
+        bytes: &bytes,
+    };
+    for precision in [Precision::Int8, Precision::Reference] {
+        let mut x = Activations::default();
+        x.set(&activations(n, cols, kinds.1, words), n, cols, precision);
+        assert!(!x.overflow);
+        let twin = whole(Isa::SCALAR, &w, &x, precision);
+        assert!(
+            twin.iter().all(|b| !f32::from_bits(*b).is_nan()),
+            "the data is sound"
+        );
+        for isa in Isa::available() {
+            let what = || {
+                format!(
+                    "{} {} {rows}x{cols} n={n} {kinds:?} {precision:?} seed {seed}",
+                    isa.name(),
+                    ty.name()
+                )
+            };
+            assert_eq!(whole(isa, &w, &x, precision), twin, "{}", what());
+            // Row by row and token by token.
+            let mut one = [0f32];
+            for r in 0..rows {
+                let t = (r * 7 + seed as usize) % n;
+                matmul(isa, &w, r..r + 1, &x, t..t + 1, precision, &mut one);
+                assert_eq!(
+                    one[0].to_bits(),
+                    twin[t * rows + r],
+                    "row {r} token {t} {}",
+                    what()
+                );
+            }
+            // An inner strip over some of the tokens.
+            let (strip, tokens) = (rows / 3..rows, n / 2..n);
+            let mut out = vec![0f32; strip.len() * tokens.len()];
+            matmul(
+                isa,
+                &w,
+                strip.clone(),
+                &x,
+                tokens.clone(),
+                precision,
+                &mut out,
+            );
+            for (i, t) in tokens.enumerate() {
+                for (j, r) in strip.clone().enumerate() {
+                    let bits = out[i * strip.len() + j].to_bits();
+                    assert_eq!(
+                        bits,
+                        twin[t * rows + r],
+                        "strip row {r} token {t} {}",
+                        what()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn levels_not_on_this_machine_are_named() {
+    let here: Vec<_> = Isa::available().iter().map(|isa| isa.name()).collect();
+    for name in Isa::all_names() {
+        if here.contains(&name) {
+            println!("kernel level {name}: bits compared with the scalar twins");
+        } else {
+            println!("NOT TESTED: kernel level {name} is not on this machine");
+        }
+        assert_eq!(Isa::by_name(name).is_some(), here.contains(&name));
+    }
+}
+
+#[test]
+fn every_token_count_and_odd_row_counts() {
+    for ty in GgmlType::ALL {
+        for n in 1..=17 {
+            let rows = [1, 7, 8, 9, 15, 16, 17, 33][n % 8];
+            compare(ty, rows, 96, n, (Kind::Usual, Kind::Usual), n as u64);
+        }
+        compare(ty, 19, 64, 70, (Kind::Usual, Kind::Usual), 70);
+    }
+}
+
+#[test]
+fn adversarial_rows() {
+    for ty in GgmlType::ALL {
+        for w in KINDS {
+            for x in KINDS {
+                compare(ty, 9, 128, 3, (w, x), 5);
+            }
+        }
+    }
+}
+
+#[test]
+fn widths_that_are_not_whole_lanes() {
+    for ty in [GgmlType::F32, GgmlType::F16, GgmlType::BF16] {
+        for cols in [1, 15, 17, 40, 100] {
+            compare(ty, 5, cols, 2, (Kind::Usual, Kind::Usual), cols as u64);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn random_shapes(
+        ty in prop::sample::select(&GgmlType::ALL[..]),
+        rows in 1usize..40,
+        blocks in 1usize..12,
+        n in 1usize..40,
+        kinds in (prop::sample::select(&KINDS[..]), prop::sample::select(&KINDS[..])),
+        seed: u64,
+    ) {
+        compare(ty, rows, blocks * 32, n, kinds, seed);
+    }
+}
+
+/// Int8 against f64 over the dequantised weights: the error is that of the activations alone.
+#[test]
+fn results_are_right() {
+    let (rows, cols, n) = (5, 2880, 2);
+    for ty in GgmlType::ALL {
+        let words = &mut Words(11);
+        let bytes = weights(ty, rows, cols, Kind::Usual, words);
+        let w = Matrix {
+            ty,
+            rows,
+            cols,
+            bytes: &bytes,
+        };
+        for (precision, bound) in [(Precision::Int8, 1e-2), (Precision::Reference, 1e-6)] {
+            let mut x = Activations::default();
+            x.set(
+                &activations(n, cols, Kind::Usual, words),
+                n,
+                cols,
+                precision,
+            );
+            let got = whole(Isa::detect(), &w, &x, precision);
+            let mut row = vec![0f32; cols];
+            for r in 0..rows {
+                ty.dequantize_row(w.row(r), &mut row);
+                for t in 0..n {
+                    let terms = || {
+                        row.iter()
+                            .zip(&x.f[t * cols..])
+                            .map(|(w, x)| f64::from(*w) * f64::from(*x))
+                    };
+                    let exact: f64 = terms().sum();
+                    let size = terms().map(|p| p * p).sum::<f64>().sqrt();
+                    let error = (f64::from(f32::from_bits(got[t * rows + r])) - exact).abs();
+                    assert!(
+                        error < bound * size,
+                        "{} {precision:?}: {error} of {size}",
+                        ty.name()
+                    );
+                }
+            }
+        }
+    }
+}
