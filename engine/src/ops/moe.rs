@@ -204,6 +204,7 @@ fn gather(x: &Activations, rows: impl ExactSizeIterator<Item = usize> + Clone) -
         q: pick(&x.q, x.n, rows.clone()),
         d: pick(&x.d, x.n, rows.clone()),
         sums: pick(&x.sums, x.n, rows),
+        overflow: x.overflow,
     }
 }
 
