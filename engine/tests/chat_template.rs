@@ -39,7 +39,7 @@ fn templates_render_as_python_renders_them() {
         match (rendered, &case["output"], &case["error"]) {
             (Ok(ours), Value::String(theirs), _) => assert_eq!(ours, *theirs, "case {i}, {name}"),
             (Err(error), _, Value::String(theirs)) => {
-                assert_eq!(error.message, *theirs, "case {i}")
+                assert_eq!(error.message, *theirs, "case {i}");
             }
             (ours, ..) => panic!("case {i}, {name}: {ours:?}, expected {case}"),
         }
@@ -75,6 +75,19 @@ fn hostile_templates_end_in_an_error() {
     }
     let nested = format!("{{{{ {}1{} }}}}", "(".repeat(10_000), ")".repeat(10_000));
     assert!(render(&nested, &[]).is_err());
+}
+
+#[test]
+fn a_long_conversation_is_within_the_bounds() {
+    let source = std::fs::read_to_string(golden_dir().join("harmony.jinja")).expect("it is there");
+    let text = "word ".repeat(400);
+    let roles = ["user", "assistant"].into_iter().cycle();
+    let messages: Vec<Value> = roles
+        .take(1000)
+        .map(|role| json!({"role": role, "content": text}))
+        .collect();
+    let prompt = render(&source, &messages).expect("two million characters are no attack");
+    assert!(prompt.len() > 1000 * text.len());
 }
 
 #[test]

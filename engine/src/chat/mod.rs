@@ -2,6 +2,7 @@
 
 mod clock;
 mod harmony;
+mod header;
 mod messages;
 mod python_text;
 mod template;

@@ -18,6 +18,10 @@ struct Layout {
 
 /// The filter `tojson(ensure_ascii=False, indent=None, separators=None, sort_keys=False)` of
 /// Hugging Face `transformers`: `json.dumps` without HTML escapes.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the template engine's filters take it so"
+)]
 pub fn tojson(value: &Value, kwargs: Kwargs) -> Result<Value, Error> {
     let indent = match kwargs.get::<Option<Value>>("indent")? {
         None => None,
@@ -94,13 +98,12 @@ fn write_json(out: &mut String, value: &Value, layout: &Layout, depth: usize) ->
                     out.push_str(&layout.item_separator);
                 }
                 new_line(out, depth + 1);
-                match key.as_str() {
-                    Some(text) => json_string(out, text, layout),
-                    None => {
-                        out.push('"');
-                        write_json(out, key, layout, depth + 1)?;
-                        out.push('"');
-                    }
+                if let Some(text) = key.as_str() {
+                    json_string(out, text, layout);
+                } else {
+                    out.push('"');
+                    write_json(out, key, layout, depth + 1)?;
+                    out.push('"');
                 }
                 out.push_str(&layout.key_separator);
                 write_json(out, &value.get_item(key)?, layout, depth + 1)?;

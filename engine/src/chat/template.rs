@@ -204,7 +204,7 @@ fn explain(error: &Error) -> TemplateError {
         message += detail;
     }
     if let Some(line) = innermost.line() {
-        message += &format!(" (line {line})");
+        message = format!("{message} (line {line})");
     }
     TemplateError { message }
 }
