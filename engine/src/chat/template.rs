@@ -233,3 +233,43 @@ fn without_generation_tags(source: &str) -> String {
     out.push_str(rest);
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::gguf::Value as Meta;
+
+    #[test]
+    fn the_template_and_its_tokens_come_from_the_file() {
+        let text = |s: &str| Meta::String(s.to_owned());
+        let mut entries = vec![
+            (
+                "tokenizer.ggml.tokens".to_owned(),
+                Meta::Array(vec![text("<s>"), text("</s>")]),
+            ),
+            ("tokenizer.ggml.bos_token_id".to_owned(), Meta::U32(0)),
+            ("tokenizer.ggml.eos_token_id".to_owned(), Meta::U32(1)),
+        ];
+        let read = |entries: &Vec<(String, Meta)>| {
+            let meta = Metadata::from_entries(entries.clone()).expect("no key comes twice");
+            ChatTemplate::from_metadata(&meta)
+        };
+        assert!(read(&entries).expect("nothing is wrong").is_none());
+        let source = "{{ bos_token }}{{ eos_token }}{{ messages | length }}";
+        entries.push(("tokenizer.chat_template".to_owned(), text(source)));
+        let template = read(&entries).expect("it compiles").expect("it is there");
+        let prompt = template
+            .render(&RenderInput::default())
+            .expect("it renders");
+        assert_eq!(prompt, "<s></s>0");
+        entries[3].1 = text("{% if %}");
+        assert!(read(&entries).is_err());
+    }
+
+    #[test]
+    fn generation_tags_are_replaced_with_their_white_space_control() {
+        let source = "{%- generation -%}a{% b %}{%endgeneration%}{% unclosed";
+        let replaced = "{%- if true -%}a{% b %}{%endif%}{% unclosed";
+        assert_eq!(without_generation_tags(source), replaced);
+    }
+}

@@ -60,3 +60,70 @@ impl Vocabulary {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::gguf::Value;
+
+    fn strings(items: &[&str]) -> Value {
+        Value::Array(
+            items
+                .iter()
+                .map(|s| Value::String((*s).to_owned()))
+                .collect(),
+        )
+    }
+
+    fn entries() -> Vec<(String, Value)> {
+        let text = |s: &str| Value::String(s.to_owned());
+        [
+            ("model", text("gpt2")),
+            ("pre", text("qwen2")),
+            ("tokens", strings(&["a", "b", "ab"])),
+            (
+                "token_type",
+                Value::Array(vec![Value::I32(1), Value::I32(1), Value::I32(4)]),
+            ),
+            ("merges", strings(&["a b"])),
+            ("eos_token_id", Value::U32(2)),
+            ("add_bos_token", Value::Bool(false)),
+        ]
+        .map(|(key, value)| (format!("tokenizer.ggml.{key}"), value))
+        .to_vec()
+    }
+
+    fn read(entries: Vec<(String, Value)>) -> Result<Vocabulary, TokenizerError> {
+        Vocabulary::from_metadata(&Metadata::from_entries(entries)?)
+    }
+
+    #[test]
+    fn the_keys_are_read() {
+        let vocabulary = read(entries()).expect("the metadata is valid");
+        assert_eq!(vocabulary.pre, "qwen2");
+        assert_eq!(vocabulary.tokens, ["a", "b", "ab"]);
+        assert_eq!(vocabulary.token_types, Some(vec![1, 1, 4]));
+        assert_eq!(vocabulary.merges, ["a b"]);
+        assert_eq!(
+            (vocabulary.bos, vocabulary.eos, vocabulary.eot),
+            (None, Some(2), None)
+        );
+        assert_eq!(vocabulary.add_bos, Some(false));
+    }
+
+    #[test]
+    fn missing_keys_and_other_models_are_named() {
+        for key in ["model", "pre", "tokens", "merges"] {
+            let mut rest = entries();
+            rest.retain(|(k, _)| k != &format!("tokenizer.ggml.{key}"));
+            let error = read(rest).expect_err("a key is missing");
+            assert!(error.to_string().contains(key), "{error}");
+        }
+        let mut other = entries();
+        other[0].1 = Value::String("llama".to_owned());
+        let error = read(other.clone()).expect_err("SentencePiece is not read");
+        assert!(error.to_string().contains("`llama`"), "{error}");
+        other[0].1 = Value::U8(1);
+        assert!(read(other).is_err());
+    }
+}
