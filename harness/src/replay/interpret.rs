@@ -267,3 +267,7 @@ fn refusal(body: &[u8]) -> String {
         .take(300)
         .collect()
 }
+
+#[cfg(test)]
+#[path = "interpret_tests.rs"]
+mod tests;
