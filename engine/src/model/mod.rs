@@ -1,5 +1,12 @@
 //! Architectures: each file reads like its paper.
 
+mod config;
 mod error;
+mod gpt_oss;
+mod llama;
+mod loaded;
+mod rope_keys;
+mod tensors;
 
-pub use error::ModelError;
+pub use error::{ForwardError, ModelError};
+pub use loaded::{DEFAULT_CTX, LoadOptions, LoadedModel, SUPPORTED_ARCHITECTURES, Want};

@@ -96,3 +96,10 @@ pub fn embed(table: &Matrix<'_>, tokens: &[u32], out: &mut Vec<f32>) {
         table.ty.dequantize_row(bytes, row);
     }
 }
+
+/// Adds `y` to `x`: a residual connection.
+pub fn add_to(x: &mut [f32], y: &[f32]) {
+    for (x, y) in x.iter_mut().zip(y) {
+        *x += y;
+    }
+}

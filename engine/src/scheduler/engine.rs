@@ -1,10 +1,18 @@
 //! The loaded model behind a queue.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
-use super::{EngineError, EngineStats, GenRequest, GenStream};
+use super::generate::run_job;
+use super::pool::Pool;
+use super::queue::{Job, Queue};
+use super::{EngineError, EngineStats, GenEvent, GenRequest, GenStream};
 use crate::chat::ChatTemplate;
-use crate::model::ModelError;
+use crate::kernels::Isa;
+use crate::model::{LoadOptions, LoadedModel, ModelError};
 use crate::tokenizer::Tokenizer;
 
 /// How to load and run a model.
@@ -24,52 +32,167 @@ pub struct EngineOptions {
     pub block: Option<usize>,
 }
 
+impl EngineOptions {
+    fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            threads: self.threads,
+            ctx: self.ctx,
+            reference: self.reference,
+            rope_compat_ggml: self.rope_compat_ggml,
+            isa: self.isa.clone(),
+            block: self.block,
+        }
+    }
+}
+
 /// A loaded model, its tokenizer and template, and the thread that runs it.
-pub struct Engine {}
+pub struct Engine {
+    model: Arc<LoadedModel>,
+    tokenizer: Tokenizer,
+    template: Option<ChatTemplate>,
+    queue: Arc<Queue>,
+    runner: Option<JoinHandle<()>>,
+}
 
 impl Engine {
     /// Loads a GGUF file.
-    pub fn load(_path: &Path, _options: &EngineOptions) -> Result<Self, ModelError> {
-        todo!()
+    pub fn load(path: &Path, options: &EngineOptions) -> Result<Self, ModelError> {
+        Self::start(LoadedModel::load(path, &options.load_options())?)
     }
+
+    /// Puts a loaded model behind a queue.
+    pub fn start(model: LoadedModel) -> Result<Self, ModelError> {
+        let tokenizer = Tokenizer::from_metadata(model.metadata())?;
+        if tokenizer.vocab_size() > model.vocab() {
+            return Err(ModelError::Unsupported(format!(
+                "the tokenizer has {} tokens and `token_embd.weight` only {} rows",
+                tokenizer.vocab_size(),
+                model.vocab()
+            )));
+        }
+        let template = ChatTemplate::from_metadata(model.metadata())?;
+        let (model, queue) = (Arc::new(model), Arc::new(Queue::default()));
+        let runner = {
+            let (model, queue) = (Arc::clone(&model), Arc::clone(&queue));
+            thread::Builder::new()
+                .name("model".to_owned())
+                .spawn(move || run(&model, &queue))
+        };
+        let runner = runner.map_err(|error| {
+            ModelError::Unsupported(format!("cannot start the model's thread: {error}"))
+        })?;
+        Ok(Self {
+            model,
+            tokenizer,
+            template,
+            queue,
+            runner: Some(runner),
+        })
+    }
+
     /// Queues a request.
-    pub fn submit(&self, _request: GenRequest) -> Result<GenStream, EngineError> {
-        todo!()
+    pub fn submit(&self, request: GenRequest) -> Result<GenStream, EngineError> {
+        let (n_prompt_tokens, n_ctx) = (request.prompt.len(), self.n_ctx());
+        if n_prompt_tokens == 0 {
+            return Err(EngineError::EmptyPrompt);
+        }
+        if n_prompt_tokens >= n_ctx {
+            return Err(EngineError::ContextExceeded {
+                n_prompt_tokens,
+                n_ctx,
+            });
+        }
+        let vocab = self.model.vocab();
+        if let Some(&id) = request.prompt.iter().find(|&&id| id as usize >= vocab) {
+            return Err(EngineError::BadToken { id, vocab });
+        }
+        let (sender, events) = tokio::sync::mpsc::unbounded_channel();
+        self.queue.push(Job {
+            request,
+            events: sender,
+        })?;
+        Ok(GenStream { events })
     }
+
     /// The tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
-        todo!()
+        &self.tokenizer
     }
+
     /// The chat template, if the file has one.
     pub fn template(&self) -> Option<&ChatTemplate> {
-        todo!()
+        self.template.as_ref()
     }
+
     /// Context in tokens.
     pub fn n_ctx(&self) -> usize {
-        todo!()
+        self.model.n_ctx()
     }
+
     /// `general.name`, or the file's stem.
     pub fn model_name(&self) -> &str {
-        todo!()
+        self.model.name()
     }
+
     /// `general.architecture`.
     pub fn architecture(&self) -> &str {
-        todo!()
+        self.model.architecture()
     }
+
     /// Worker threads in use.
     pub fn threads(&self) -> usize {
-        todo!()
+        self.model.threads()
     }
+
     /// The instruction-set level in use.
-    pub fn isa(&self) -> crate::kernels::Isa {
-        todo!()
+    pub fn isa(&self) -> Isa {
+        self.model.isa()
     }
+
     /// Counters.
     pub fn stats(&self) -> EngineStats {
-        todo!()
+        self.queue.stats()
     }
+
     /// Refuses new requests and ends the running ones within one block.
     pub fn shut_down(&self) {
-        todo!()
+        self.queue.stop();
     }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.queue.stop();
+        if let Some(runner) = self.runner.take() {
+            // The thread catches the panics of its jobs.
+            let _ = runner.join();
+        }
+    }
+}
+
+/// The life of the thread that owns the model.
+fn run(model: &LoadedModel, queue: &Queue) {
+    let mut pool = Pool::new(model.n_ctx());
+    while let Some(job) = queue.pop() {
+        let result = catch_unwind(AssertUnwindSafe(|| run_job(model, &mut pool, queue, &job)));
+        if let Err(panic) = result {
+            // A defect of this program. Its caller hears of it, and nothing it touched is kept.
+            let error = EngineError::Internal(panic_message(panic.as_ref()));
+            tracing::error!(%error, "a request failed");
+            pool.clear();
+            queue.count(|s| {
+                s.finished += 1;
+                s.running = 0;
+            });
+            let _ = job.events.send(GenEvent::Failed(error));
+        }
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let owned = || panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(owned)
+        .unwrap_or("a panic without a message")
+        .to_owned()
 }

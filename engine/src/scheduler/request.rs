@@ -100,6 +100,9 @@ pub enum EngineError {
         /// Vocabulary size.
         vocab: usize,
     },
+    /// Nothing to continue.
+    #[error("the prompt has no tokens")]
+    EmptyPrompt,
     /// Too many requests wait.
     #[error("the queue is full ({0} requests wait)")]
     QueueFull(usize),
@@ -109,6 +112,9 @@ pub enum EngineError {
     /// The forward pass met numbers it cannot use.
     #[error("{0}")]
     Numeric(String),
+    /// A defect of the engine itself.
+    #[error("the engine failed inside: {0}")]
+    Internal(String),
 }
 
 /// Receives a generation's events. Dropping it cancels the work within one block.

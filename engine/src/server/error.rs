@@ -137,11 +137,13 @@ impl From<EngineError> for ApiError {
                 n_prompt_tokens,
                 n_ctx,
             } => Self::context(n_prompt_tokens, n_ctx),
-            EngineError::BadToken { .. } => Self::invalid(error.to_string()),
+            EngineError::BadToken { .. } | EngineError::EmptyPrompt => {
+                Self::invalid(error.to_string())
+            }
             EngineError::QueueFull(_) | EngineError::ShuttingDown => {
                 Self::unavailable(error.to_string())
             }
-            EngineError::Numeric(_) => Self::internal(error.to_string()),
+            EngineError::Numeric(_) | EngineError::Internal(_) => Self::internal(error.to_string()),
         }
     }
 }

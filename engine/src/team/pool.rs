@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use crate::kernels::FpEnv;
+
 /// Checks of the state before a waiting thread starts to yield, and yields before it sleeps.
 const SPINS: u32 = 4000;
 const YIELDS: u32 = 64;
@@ -88,6 +90,7 @@ impl Team {
     /// a piece is re-raised here after the others have stopped; pieces not begun by then are
     /// skipped. Calls from several threads take turns; a job must not call its own team.
     pub fn run(&self, pieces: usize, job: &(dyn Fn(usize) + Sync)) {
+        let _env = FpEnv::set_default();
         if self.workers.is_empty() || pieces <= 1 {
             (0..pieces).for_each(job);
             return;
@@ -134,6 +137,7 @@ impl Drop for Team {
 impl Shared {
     /// A worker's life.
     fn work(&self) {
+        let _env = FpEnv::set_default();
         let mut seen = 0;
         loop {
             let state =
