@@ -144,7 +144,7 @@ fn a_waiting_run_gets_the_lock_when_it_is_free() {
         told.push(why.to_owned());
         first = None;
     };
-    RunLock::take(&path, Duration::from_secs(60), release, || false).unwrap();
+    RunLock::take(&path, Duration::from_mins(1), release, || false).unwrap();
     assert_eq!(
         told,
         [format!(
@@ -153,6 +153,6 @@ fn a_waiting_run_gets_the_lock_when_it_is_free() {
         )]
     );
     let _held = RunLock::take(&path, Duration::ZERO, |_| {}, || false).unwrap();
-    let interrupted = RunLock::take(&path, Duration::from_secs(60), |_| {}, || true);
+    let interrupted = RunLock::take(&path, Duration::from_mins(1), |_| {}, || true);
     assert!(matches!(interrupted, Err(LockError::Cancelled)));
 }

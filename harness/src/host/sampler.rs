@@ -106,7 +106,9 @@ impl Drop for Sampler {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the telemetry thread panicked");
+            eprintln!(
+                "warning: the telemetry thread panicked; samples of this session are missing"
+            );
         }
     }
 }

@@ -29,6 +29,9 @@ enum State {
     Done,
 }
 
+/// A line without its end, and the bytes after it.
+type Line<'a> = (Vec<u8>, &'a [u8]);
+
 /// A response being read.
 #[derive(Debug)]
 pub(super) struct ResponseReader {
@@ -160,7 +163,7 @@ impl ResponseReader {
     }
 
     /// Gathers a line, without its end, from `pending` and `bytes`.
-    fn line<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<(Vec<u8>, &'a [u8])>, String> {
+    fn line<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<Line<'a>>, String> {
         let end = bytes.iter().position(|b| *b == b'\n');
         let taken = end.map_or(bytes.len(), |e| e + 1);
         self.pending.extend_from_slice(&bytes[..taken]);

@@ -81,6 +81,7 @@ impl RequestRecord {
 
     /// The record again, computed from its own header fields and the raw response. An audit
     /// compares the two.
+    #[must_use]
     pub fn recompute(&self, raw: &RawResponse, kind: ServerKind) -> Self {
         let header = RequestHeader {
             index: self.index,

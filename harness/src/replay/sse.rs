@@ -254,8 +254,7 @@ mod tests {
 
         #[test]
         fn what_is_written_is_read(lines in prop::collection::vec("[^\r\n]{0,20}", 1..5)) {
-            let mut body: String = lines.iter().map(|l| format!("data: {l}\n")).collect();
-            body.push('\n');
+            let body = format!("data: {}\n\n", lines.join("\ndata: "));
             prop_assert_eq!(datas(body.as_bytes()), vec![lines.join("\n")]);
         }
     }

@@ -73,7 +73,10 @@ impl HashCache {
             })
             .and_then(|()| fs::rename(&partial, file));
         if let Err(e) = written {
-            tracing::warn!("cannot keep file hashes in {}: {e}", file.display());
+            eprintln!(
+                "warning: cannot keep file hashes in {}: {e}",
+                file.display()
+            );
         }
     }
 }

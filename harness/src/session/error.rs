@@ -30,7 +30,7 @@ pub enum RunError {
         /// Folder name of the session.
         session: String,
         /// Why not.
-        source: LaunchError,
+        source: Box<LaunchError>,
         /// What to resume.
         archive: PathBuf,
     },

@@ -213,7 +213,7 @@ fn guarded_session(
                 .map_err(broken(archive))?;
             Err(RunError::Launch {
                 session,
-                source,
+                source: Box::new(source),
                 archive: path,
             })
         }
@@ -235,7 +235,7 @@ fn interrupted(archive: &ArchiveWriter, session: &str) -> RunError {
     // Should even this line not be writable, resuming still works: a session without its commit
     // is discarded.
     if let Err(e) = archive.event("interrupted", json!({ "session": session })) {
-        tracing::warn!("the interruption could not be recorded: {e}");
+        eprintln!("warning: the interruption could not be recorded: {e}");
     }
     RunError::Interrupted {
         archive: archive.path().to_path_buf(),

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,9 +26,11 @@ impl Bench {
         for (name, script) in ["A", "B", "C"].iter().zip(scripts) {
             let file = format!("{name}.toml");
             fs::write(at(&file), script).unwrap();
-            study.push_str(&format!(
-                "[[arm]]\nname = \"{name}\"\nkind = \"mock\"\nscript = \"{file}\"\n"
-            ));
+            writeln!(
+                study,
+                "[[arm]]\nname = \"{name}\"\nkind = \"mock\"\nscript = \"{file}\""
+            )
+            .unwrap();
         }
         study.push_str("[guards]\nallow_other_servers = true\nwait_s = 0\n[workload]\nbodies = [\"one.json\", \"two.json\"]\n");
         study.push_str(tail);

@@ -73,7 +73,7 @@ fn answer(
 fn read_request(stream: &mut TcpStream) -> io::Result<(String, String, Vec<u8>)> {
     let bad = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let mut bytes = Vec::new();
-    let mut buffer = [0_u8; 64 << 10];
+    let mut buffer = vec![0_u8; 64 << 10];
     loop {
         let n = stream.read(&mut buffer)?;
         if n == 0 {
@@ -146,7 +146,8 @@ impl Reply {
             }
             let first = sent.len() as u32;
             let ids: Vec<u32> = (first..first + tokens).map(|i| 1000 + i).collect();
-            let text: String = ids.iter().map(|id| format!("t{id} ")).collect();
+            let words: Vec<String> = ids.iter().map(|id| format!("t{id} ")).collect();
+            let text = words.concat();
             let field = if first < self.reasoning_tokens {
                 "reasoning_content"
             } else {
@@ -181,7 +182,7 @@ impl Reply {
                 std::process::exit(9);
             }
             End::Hang => loop {
-                thread::sleep(Duration::from_secs(3600));
+                thread::sleep(Duration::from_hours(1));
             },
         }
     }
