@@ -1,6 +1,15 @@
 //! What people read: HTML, Markdown, charts, the terminal's table. Formats figures, computes none.
 
+mod chart;
+mod content;
+mod detail;
 mod format;
+mod html;
+mod markdown;
+mod page;
 mod terminal;
+mod write;
 
+pub use chart::sessions_svg;
 pub use terminal::verdict_table;
+pub use write::{ReportError, Written, write};

@@ -1,0 +1,163 @@
+//! The page's second half: requests, sessions, pairs, identity, methods, files.
+
+use super::content::Source;
+use super::format::bare;
+use super::page::{Block, Table};
+use crate::derive::{Formula, Metric};
+use crate::study::Role;
+
+/// Appends the detailed sections.
+pub(super) fn push(source: &Source<'_>, blocks: &mut Vec<Block>) {
+    blocks.push(Block::Heading("Requests, median over each arm's sessions"));
+    blocks.push(Block::Table(requests(source)));
+    blocks.push(Block::Heading("Sessions in the order they ran"));
+    blocks.push(Block::Table(sessions(source)));
+    blocks.push(Block::Text(
+        "Own decode is the server's own figure in its own convention, not compared. Host columns are means over the \
+         session. A burn-in session is recorded and not scored."
+            .into(),
+    ));
+    if !source.figures.comparisons().is_empty() {
+        blocks.push(Block::Heading("Pairs of sessions"));
+        blocks.push(Block::Table(pairs(source)));
+        blocks.push(Block::Text(
+            "Each pair is the median over requests of the same request's ratio in the two sessions. Drift is the \
+             factor that running second in a pair would have given had nothing else differed; mirrored pairs cancel \
+             it. The sign-flip p is over quartets; beside it stands the smallest that this many quartets can give."
+                .into(),
+        ));
+    }
+    blocks.push(Block::Heading("Identity"));
+    blocks.push(Block::Table(identity(source)));
+    blocks.push(Block::Heading("Methods"));
+    blocks.push(Block::List(methods(source)));
+    blocks.push(Block::Heading("Evidence"));
+    if let Some(sha256) = &source.manifest_sha256 {
+        blocks.push(Block::Text(format!("sha256 of manifest.json: {sha256}. Check with: palindrome audit ARCHIVE")));
+    }
+    let mut files = Table::new(&["File", "sha256"], 2);
+    files.rows = source.files.iter().map(|(name, sha256)| vec![name.clone(), sha256.clone()]).collect();
+    blocks.push(Block::Table(files));
+}
+
+fn requests(source: &Source<'_>) -> Table {
+    let figures = source.figures;
+    let mut table = Table::new(&["#", "Body", "Arm", "Tokens", "TTFT, s", "Prompt, tok/s", "Decode, tok/s", "Wall, s"], 3);
+    let Some(first) = source.facts.sessions.iter().find(|s| s.planned.role == Role::Scored) else {
+        return table;
+    };
+    for r in first.requests.iter().filter(|r| r.scored) {
+        for arm in figures.arms() {
+            let at = |metric: &str| bare(figures.get(&format!("arm/{arm}/request/{:03}/{metric}", r.index)));
+            let mut row = vec![r.index.to_string(), r.body.clone(), arm.clone(), at("generated_tokens")];
+            row.extend(
+                [Metric::Ttft, Metric::PromptRate, Metric::DecodeRate, Metric::ClientWall].map(|m| at(m.key())),
+            );
+            table.rows.push(row);
+        }
+    }
+    table
+}
+
+fn sessions(source: &Source<'_>) -> Table {
+    let figures = source.figures;
+    let mut table = Table::new(
+        &[
+            "Session", "Role", "Decode, tok/s", "Prompt, tok/s", "TTFT, s", "Wall, s", "Own decode, tok/s", "Ready, s",
+            "RSS, MiB", "CPU, ms", "Major faults", "Host busy", "Load",
+        ],
+        2,
+    );
+    for session in &source.facts.sessions {
+        let name = session.name();
+        let at = |metric: &str| bare(figures.get(&format!("session/{name}/{metric}")));
+        let own = ["engine_decode_rate_n", "engine_decode_rate_n_minus_1", "engine_decode_rate_as_stated"]
+            .iter()
+            .find_map(|m| figures.get(&format!("session/{name}/{m}")));
+        let role = match session.planned.role {
+            Role::BurnIn => "burn-in",
+            Role::Scored => "scored",
+        };
+        let mut row = vec![name.clone(), role.into()];
+        row.extend(["decode_rate", "prompt_rate", "ttft", "client_wall"].map(at));
+        row.push(bare(own));
+        row.extend(["launch_to_ready", "peak_rss", "cpu", "major_faults", "host_cpu_busy", "host_load1"].map(at));
+        table.rows.push(row);
+    }
+    table
+}
+
+fn pairs(source: &Source<'_>) -> Table {
+    let figures = source.figures;
+    let mut table = Table::new(&["Metric", "Ratio", "Pairs in order", "Estimate", "Drift", "Sign-flip p", "smallest p"], 3);
+    for c in figures.comparisons() {
+        let at = |metric: &str| bare(figures.get(&format!("{}/{metric}", c.prefix)));
+        let suffix = format!("/{}-over-{}/{}/ratio", c.other, c.base, c.metric.key());
+        let ratios: Vec<String> = figures
+            .all()
+            .iter()
+            .filter(|f| f.id().starts_with("pair/") && f.id().ends_with(&suffix))
+            .map(|f| bare(Some(f)))
+            .collect();
+        table.rows.push(vec![
+            c.metric.title().into(),
+            format!("{} / {}", c.other, c.base),
+            ratios.join(", "),
+            at("ratio"),
+            at("drift"),
+            at("sign_flip_p"),
+            at("sign_flip_smallest_p"),
+        ]);
+    }
+    table
+}
+
+fn identity(source: &Source<'_>) -> Table {
+    let mut table = Table::new(&["Across", "What", "Equal", "Requests compared", "Not shown", "Differ"], 3);
+    for i in source.figures.identity() {
+        let across = match i.arms.as_slice() {
+            [arm] => format!("the {} sessions of {arm}", i.sessions),
+            arms => format!("arms {}", arms.join(", ")),
+        };
+        let equal = match i.equal() {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "not shown",
+        };
+        let differing: Vec<String> = i.differing.iter().map(ToString::to_string).collect();
+        table.rows.push(vec![
+            across,
+            i.kind.title().into(),
+            equal.into(),
+            i.compared.to_string(),
+            i.unseen.to_string(),
+            if differing.is_empty() { "none".into() } else { differing.join(", ") },
+        ]);
+    }
+    table
+}
+
+fn methods(source: &Source<'_>) -> Vec<String> {
+    let plan = &source.facts.plan;
+    let order: Vec<&str> =
+        plan.sessions.iter().filter(|s| s.role == Role::Scored).map(|s| s.arm.as_str()).collect();
+    let mut out = vec![
+        format!("Order of scored sessions, fixed before the first started (seed {}): {}", plan.seed, order.join(" ")),
+        "The unit is a session: one fresh server process. Requests inside a session are not independent and are never \
+         counted as if they were."
+            .into(),
+        "All times are the client's monotonic clock, taken when bytes leave the socket's read.".into(),
+        "Decode rate: tokens after those of the first event, over the time from first to last token; sums over sums, \
+         never a mean of rates. Prompt rate: prompt tokens not taken from a cache, over the time to the first token. \
+         Both are the client's convention, the same for every engine."
+            .into(),
+    ];
+    let used: Vec<&str> =
+        source.figures.all().iter().map(|f| f.formula().split('(').next().unwrap_or_default()).collect();
+    for (name, words) in Formula::explained() {
+        if used.contains(name) {
+            out.push(format!("{name}: {words}"));
+        }
+    }
+    out
+}
