@@ -4,7 +4,7 @@ mod archive_fixture;
 
 use std::fs;
 
-use archive_fixture::{STUDY, create, host, launch, plan, response, sealed, workload, write_session};
+use archive_fixture::{study, create, host, launch, plan, response, sealed, workload, write_session};
 use palindrome_harness::archive::{Archive, ArchiveError, ArchiveWriter, list_files, session_folder_name};
 use palindrome_harness::replay::{RequestHeader, RequestRecord};
 use palindrome_harness::server::ServerKind;
@@ -30,7 +30,7 @@ fn a_sealed_archive_reads_back_what_was_written() {
     let facts = archive.facts().unwrap();
     assert_eq!(facts.plan, plan(&[true]));
     assert_eq!(facts.host, host());
-    assert_eq!(facts.study_toml, STUDY.as_bytes());
+    assert_eq!(facts.study_toml, study(&[true]).as_bytes());
     assert_eq!(facts.sessions.len(), 5);
     let session = &facts.sessions[2];
     assert_eq!(session.name(), "02-B");
@@ -161,7 +161,7 @@ fn a_body_name_cannot_leave_the_archive() {
     let root = tempfile::tempdir().unwrap();
     let mut bodies = workload();
     bodies[0].0 = "../evil.json".into();
-    let made = ArchiveWriter::create(root.path(), STUDY.as_bytes(), &plan(&[true]), &host(), &bodies);
+    let made = ArchiveWriter::create(root.path(), study(&[true]).as_bytes(), &plan(&[true]), &host(), &bodies);
     assert!(matches!(made, Err(ArchiveError::Misuse(_))));
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
 }

@@ -270,9 +270,22 @@ fn an_edited_study_body_stream_or_log_is_caught_after_resealing() {
     let root = tempfile::tempdir().unwrap();
     let path = sealed(root.path(), &[true]);
     caught(&path, "study", "study_sha256", |copy| {
-        edit(copy, "study.toml", |t| t.replace("fixture", "fixtures"));
+        edit(copy, "study.toml", |t| t.replace("fixture\"", "fixtures\""));
         reseal(copy);
     });
+    caught(&path, "study and its hash in the plan", "plan.json", |copy| {
+        let before = hash_file(&copy.join("study.toml")).unwrap();
+        edit(copy, "study.toml", |t| t.replace("quartets = 1", "quartets = 2"));
+        let after = hash_file(&copy.join("study.toml")).unwrap();
+        edit(copy, "plan.json", |t| t.replace(&before, &after));
+        reseal(copy);
+    });
+    for (from, to) in [("\"coins\": [\n    true", "\"coins\": [\n    false"), ("\"seed\": ", "\"seed\": 9")] {
+        caught(&path, to, "plan.json", |copy| {
+            edit(copy, "plan.json", |t| t.replace(from, to));
+            reseal(copy);
+        });
+    }
     caught(&path, "body", "workload/one.json", |copy| {
         edit(copy, "workload/one.json", |t| t.replace("one", "two"));
         reseal(copy);

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use super::Audit;
 use crate::archive::{Archive, hash_file, session_folder_name, sha256_hex};
+use crate::study::{StudyFile, coins, order as session_order};
 
 /// Checks study file, bodies, the set of sessions, their arms and their order in time.
 pub(super) fn check(archive: &Archive, audit: &mut Audit) {
@@ -18,15 +20,46 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
         }
         Err(error) => audit.fail_with("study.toml", &error),
     }
+    expansion(archive, audit);
     bodies(archive, audit);
     folders(archive, audit);
     order(archive, audit);
     commits(archive, audit);
 }
 
+/// The plan again from the study file: coins from the seed, order from coins and arms.
+fn expansion(archive: &Archive, audit: &mut Audit) {
+    let plan = archive.plan();
+    let Ok(bytes) = archive.read("study.toml") else {
+        // Reported by the caller.
+        return;
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let file = match StudyFile::parse(Path::new("study.toml"), &text) {
+        Ok(file) => file,
+        Err(error) => return audit.fail("study.toml", "", error.to_string()),
+    };
+    let arms: Vec<String> = file.arms.iter().map(|a| a.name.as_ref().clone()).collect();
+    let again = coins(file.seed, *file.quartets.as_ref());
+    let names = file.workload.bodies.as_ref().len();
+    for (field, same) in [
+        ("study", plan.study == *file.name.as_ref()),
+        ("seed", plan.seed == file.seed),
+        ("arms", plan.arms == arms),
+        ("coins", plan.coins == again),
+        ("sessions", plan.sessions == session_order(&arms, &again, file.burn_in)),
+        ("bodies", plan.bodies.len() == names),
+        ("warmups", plan.warmups.len() == file.workload.warmups.len()),
+    ] {
+        if !same {
+            audit.fail("plan.json", field, "differs from what study.toml expands to");
+        }
+    }
+}
+
 fn bodies(archive: &Archive, audit: &mut Audit) {
     let mut named = BTreeSet::new();
-    for (name, expected) in &archive.plan().bodies {
+    for (name, expected) in archive.plan().warmups.iter().chain(&archive.plan().bodies) {
         named.insert(name.as_str());
         match archive.body(name) {
             Ok((_, found)) if found == *expected => {}

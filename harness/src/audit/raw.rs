@@ -30,25 +30,24 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) -> Option<Facts> {
 fn followed(archive: &Archive, session: &SessionFacts, audit: &mut Audit) {
     let file = format!("sessions/{}/requests.jsonl", session.name());
     let bodies = &archive.plan().bodies;
-    let scored: Vec<_> = session.requests.iter().filter(|r| r.scored).collect();
-    if session.end.error.is_none() && scored.len() != bodies.len() {
-        audit.fail(&file, "", format!("{} scored requests, the plan has {}", scored.len(), bodies.len()));
+    let planned: Vec<_> = archive.plan().warmups.iter().map(|b| (false, b)).chain(bodies.iter().map(|b| (true, b))).collect();
+    if session.end.error.is_none() && session.requests.len() != planned.len() {
+        audit.fail(&file, "", format!("{} requests, the plan has {}", session.requests.len(), planned.len()));
     }
-    for (r, (name, sha256)) in scored.iter().zip(bodies) {
-        if r.body != *name {
-            audit.fail(&file, format!("{}/body", r.index), format!("is {:?}, the plan says {name:?}", r.body));
-        }
-        if r.body_sha256 != *sha256 {
-            let what = format!("is {}, the plan says {sha256}", r.body_sha256);
-            audit.fail(&file, format!("{}/body_sha256", r.index), what);
+    for (r, (scored, (name, sha256))) in session.requests.iter().zip(&planned) {
+        for (field, found, expected) in [
+            ("body", &r.body, name),
+            ("body_sha256", &r.body_sha256, sha256),
+            ("scored", &r.scored.to_string(), &scored.to_string()),
+        ] {
+            if found != expected {
+                audit.fail(&file, format!("{}/{field}", r.index), format!("is {found:?}, the plan says {expected:?}"));
+            }
         }
     }
     for (i, r) in session.requests.iter().enumerate() {
         if r.index as usize != i {
             audit.fail(&file, format!("line {}", i + 1), format!("index is {}", r.index));
-        }
-        if !bodies.iter().any(|(name, sha256)| r.body == *name && r.body_sha256 == *sha256) {
-            audit.fail(&file, format!("{}/body", r.index), format!("{:?} is not a body of the plan", r.body));
         }
     }
     let expected: BTreeSet<String> = session

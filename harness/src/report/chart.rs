@@ -194,21 +194,25 @@ fn ratios(area: &Area<'_>, figures: &Figures) -> Drawn {
     chart
         .configure_mesh()
         .disable_mesh()
-        .disable_y_axis()
-        .axis_style(SOFT)
+        .disable_axes()
         .x_labels(0)
         .y_labels(0)
         .draw()?;
     for tick in ticks(low, high) {
         let strong = (tick - 1.0).abs() < 1e-12;
         let style = if strong { INK.stroke_width(1) } else { GRID.stroke_width(1) };
-        chart.draw_series(std::iter::once(PathElement::new(vec![(tick, 0.0), (tick, count)], style)))?;
+        // Not through a row's words, which stand in its upper part.
+        for row in 0..rows.len() {
+            let y = row as f64;
+            chart.draw_series(std::iter::once(PathElement::new(vec![(tick, y), (tick, y + 0.58)], style)))?;
+        }
         let label = EmptyElement::at((tick, 0.0))
             + Text::new(format!("{tick}×"), (-10, 8), font(12, INK));
         chart.draw_series(std::iter::once(label))?;
     }
+    chart.draw_series(std::iter::once(PathElement::new(vec![(low, 0.0), (high, 0.0)], SOFT.stroke_width(1))))?;
     for (row, (c, pairs, estimate)) in rows.iter().enumerate() {
-        let y = count - row as f64 - 0.62;
+        let y = count - row as f64 - 0.71;
         let shade = COLOURS[1];
         for pair in pairs {
             let mark = EmptyElement::at((*pair, y)) + Circle::new((0, 0), 5, SOFT.stroke_width(2));

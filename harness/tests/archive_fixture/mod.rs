@@ -14,7 +14,18 @@ use palindrome_harness::server::{FileFact, LaunchFacts, ProcessUsage, ServerKind
 use palindrome_harness::session::SessionEnd;
 use palindrome_harness::study::{Plan, PlannedSession, Role};
 
-pub const STUDY: &str = "name = \"fixture\"\n";
+/// The study of `coins`: its seed gives exactly those.
+pub fn study(coins: &[bool]) -> String {
+    let quartets = coins.len() as u32;
+    let seed = (0..).find(|seed| palindrome_harness::study::coins(*seed, quartets) == coins).unwrap();
+    format!(
+        "name = \"fixture\"\nquestion = \"Which fixture is faster?\"\nseed = {seed}\nquartets = {quartets}\nidentity = \"exact\"\n\
+         [[arm]]\nname = \"A\"\nkind = \"palindrome-engine\"\nmodel = \"m.gguf\"\n\
+         [[arm]]\nname = \"B\"\nkind = \"llama-cpp\"\nmodel = \"m.gguf\"\n\
+         [workload]\nbodies = [\"one.json\", \"two.json\"]\n"
+    )
+}
+
 pub const BODIES: [(&str, &str); 2] =
     [("one.json", r#"{"messages":[{"role":"user","content":"one"}]}"#), ("two.json", r#"{"messages":[]}"#)];
 
@@ -42,10 +53,11 @@ pub fn plan(coins: &[bool]) -> Plan {
     Plan {
         schema: "1.0".into(),
         study: "fixture".into(),
-        study_sha256: sha256_hex(STUDY.as_bytes()),
-        seed: 7,
+        study_sha256: sha256_hex(study(coins).as_bytes()),
+        seed: (0..).find(|seed| palindrome_harness::study::coins(*seed, coins.len() as u32) == coins).unwrap(),
         coins: coins.to_vec(),
         arms: vec!["A".into(), "B".into()],
+        warmups: vec![],
         bodies: BODIES.iter().map(|(n, b)| ((*n).to_string(), sha256_hex(b.as_bytes()))).collect(),
         sessions,
     }
@@ -183,7 +195,7 @@ pub fn workload() -> Vec<(String, Vec<u8>)> {
 }
 
 pub fn create(root: &Path, coins: &[bool]) -> ArchiveWriter {
-    ArchiveWriter::create(root, STUDY.as_bytes(), &plan(coins), &host(), &workload()).unwrap()
+    ArchiveWriter::create(root, study(coins).as_bytes(), &plan(coins), &host(), &workload()).unwrap()
 }
 
 /// A whole sealed archive below `root`.
