@@ -15,5 +15,6 @@ pub mod ops;
 pub mod sampling;
 pub mod scheduler;
 pub mod server;
+pub mod synth;
 pub mod team;
 pub mod tokenizer;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 
-use super::{info, run, serve};
+use super::{info, run, serve, synth};
 use crate::kernels::Isa;
 
 /// Version and instruction-set level.
@@ -33,6 +33,8 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Show what a model file holds
     Info(info::InfoArgs),
+    /// Write a model file of random weights
+    Synth(Box<synth::SynthArgs>),
 }
 
 /// Runs the program: 0 when all went well, 2 when the arguments were wrong, else 1.
@@ -41,6 +43,7 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Synth(args) => synth::run(&args),
     };
     match outcome {
         Ok(code) => code,

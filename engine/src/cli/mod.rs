@@ -6,5 +6,6 @@ mod failure;
 mod info;
 mod run;
 mod serve;
+pub mod synth;
 
 pub use entry::main;

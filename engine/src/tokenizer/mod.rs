@@ -1,7 +1,7 @@
 //! Byte-level BPE from a model file's own vocabulary.
 
 mod bpe;
-mod byte_text;
+pub(crate) mod byte_text;
 mod classes;
 mod error;
 mod o200k;
