@@ -1,1 +1,0 @@
-//! The whole HTTP surface over a scripted backend.
