@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 
-use super::{info, run, serve, synth};
+use super::{info, run, serve, synth, verify};
 use crate::kernels::Isa;
 
 /// Version and instruction-set level.
@@ -35,6 +35,8 @@ enum Command {
     Info(info::InfoArgs),
     /// Write a model file of random weights
     Synth(Box<synth::SynthArgs>),
+    /// Check a model file and this machine's kernels on it
+    Verify(verify::VerifyArgs),
 }
 
 /// Runs the program: 0 when all went well, 2 when the arguments were wrong, else 1.
@@ -44,6 +46,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Synth(args) => synth::run(&args),
+        Command::Verify(args) => verify::run(&args),
     };
     match outcome {
         Ok(code) => code,

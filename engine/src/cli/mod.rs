@@ -7,5 +7,6 @@ mod info;
 mod run;
 mod serve;
 pub mod synth;
+mod verify;
 
 pub use entry::main;

@@ -24,7 +24,8 @@ fn walk(value: &mut Value) {
     match value {
         Value::Object(map) => {
             for (name, item) in map.iter_mut() {
-                if VARYING.contains(&name.as_str()) && !item.is_null() {
+                let is_token = name == "id" && item.is_number();
+                if VARYING.contains(&name.as_str()) && !item.is_null() && !is_token {
                     *item = json!(format!("[{name}]"));
                 } else {
                     walk(item);
