@@ -45,9 +45,8 @@ pub struct VerifyArgs {
 
 /// Prints a line for each check; exit code 1 when any found something.
 pub fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
-    let at = |error: &dyn std::fmt::Display| {
-        Failure::new(format!("{}: {error}", args.model.display()))
-    };
+    let at =
+        |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", args.model.display()));
     let file = GgufFile::open(&args.model).map_err(|error| at(&error))?;
     println!("ok       structure: {} tensors", file.tensors().len());
     let tokenizer = Tokenizer::from_metadata(file.metadata()).map_err(|error| at(&error))?;
@@ -58,7 +57,10 @@ pub fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     findings.extend(lost);
     if !args.no_forward && findings.is_empty() {
         let differing = forward(&args.model)?;
-        report("kernels: every instruction-set level gives the same bits", &differing);
+        report(
+            "kernels: every instruction-set level gives the same bits",
+            &differing,
+        );
         findings.extend(differing);
     }
     for part in parts(&args.model) {
@@ -136,8 +138,8 @@ fn generate(path: &Path, isa: Isa) -> Result<Vec<TokenEvent>, Failure> {
         isa: Some(isa.name().to_owned()),
         ..EngineOptions::default()
     };
-    let engine = Engine::load(path, &options)
-        .map_err(|error| super::args::load_failure(path, error))?;
+    let engine =
+        Engine::load(path, &options).map_err(|error| super::args::load_failure(path, error))?;
     let mut prompt = engine
         .tokenizer()
         .encode(&TEXTS.concat().repeat(2), Specials::AsText);
@@ -218,11 +220,14 @@ fn sha256(path: &Path) -> Result<String, Failure> {
         bar.inc(read as u64);
     }
     bar.finish_and_clear();
-    Ok(hasher.finalize().iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(hasher
+        .finalize()
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        }))
 }
 
 /// Quiet when standard error is no terminal.
@@ -255,10 +260,17 @@ mod tests {
 
     #[test]
     fn a_difference_in_one_bit_is_one() {
-        let token = |p: f32| TokenEvent { id: 3, logprob: Some(p), top: vec![(3, p)] };
+        let token = |p: f32| TokenEvent {
+            id: 3,
+            logprob: Some(p),
+            top: vec![(3, p)],
+        };
         assert_eq!(first_difference(&[token(-0.5)], &[token(-0.5)]), None);
         let next = f32::from_bits((-0.5f32).to_bits() + 1);
-        assert_eq!(first_difference(&[token(-0.5), token(-0.5)], &[token(-0.5), token(next)]), Some(1));
+        assert_eq!(
+            first_difference(&[token(-0.5), token(-0.5)], &[token(-0.5), token(next)]),
+            Some(1)
+        );
         assert_eq!(first_difference(&[token(-0.5)], &[]), Some(0));
     }
 }

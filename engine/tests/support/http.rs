@@ -41,7 +41,8 @@ impl Stream {
     /// The next chunk of the body; `None` after the last.
     pub fn chunk(&mut self) -> Option<Vec<u8>> {
         let line = line(&mut self.reader);
-        let size = usize::from_str_radix(&line, 16).unwrap_or_else(|_| panic!("chunk size {line:?}"));
+        let size =
+            usize::from_str_radix(&line, 16).unwrap_or_else(|_| panic!("chunk size {line:?}"));
         let mut data = vec![0; size + 2];
         self.reader.read_exact(&mut data).unwrap();
         data.truncate(size);
@@ -86,7 +87,9 @@ pub fn open(
     body: &[u8],
 ) -> Stream {
     let mut socket = connect(address);
-    socket.write_all(&head(method, path, headers, body.len())).unwrap();
+    socket
+        .write_all(&head(method, path, headers, body.len()))
+        .unwrap();
     socket.write_all(body).unwrap();
     read_head(socket)
 }
@@ -140,7 +143,8 @@ pub fn whole(mut stream: Stream) -> Response {
             body.extend(chunk);
         }
     } else {
-        let length = find(&stream.headers, "content-length").map_or(0, |text| text.parse().unwrap());
+        let length =
+            find(&stream.headers, "content-length").map_or(0, |text| text.parse().unwrap());
         body.resize(length, 0);
         stream.reader.read_exact(&mut body).unwrap();
     }

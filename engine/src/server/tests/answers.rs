@@ -13,7 +13,11 @@ fn pretty(value: Value) -> String {
 
 #[test]
 fn completion_in_llama_servers_shape() {
-    let fake = Fake::new(vec![vec![Act::Text("ok\n"), Act::Token(RETURN), Act::End(Finish::Stop)]]);
+    let fake = Fake::new(vec![vec![
+        Act::Text("ok\n"),
+        Act::Token(RETURN),
+        Act::End(Finish::Stop),
+    ]]);
     let server = Server::start(fake.clone());
     let body = json!({
         "prompt": "hi<|end|>", "n_predict": 9, "temperature": 0, "seed": 7, "return_tokens": true,
@@ -22,9 +26,15 @@ fn completion_in_llama_servers_shape() {
     let answer = post(server.address, "/completion", &body);
     assert_eq!(answer.status, 200, "{}", answer.text());
     let answer = answer.json();
-    assert_eq!(answer["completion_probabilities"].as_array().unwrap().len(), 4);
+    assert_eq!(
+        answer["completion_probabilities"].as_array().unwrap().len(),
+        4
+    );
     let mut shown = answer;
-    shown["completion_probabilities"].as_array_mut().unwrap().truncate(1);
+    shown["completion_probabilities"]
+        .as_array_mut()
+        .unwrap()
+        .truncate(1);
     insta::assert_snapshot!(pretty(shown));
     let request = fake.last_request();
     assert_eq!(request.prompt, [104, 105, END]);
@@ -46,21 +56,37 @@ fn prompts_are_text_ids_or_both_and_eos_can_be_ignored() {
     let request = fake.last_request();
     assert_eq!(request.prompt, [97, 98, END, 99]);
     assert_eq!(request.stop_tokens, Vec::<u32>::new());
-    assert!(request.sampling.logit_bias.contains(&(RETURN, f32::NEG_INFINITY)));
+    assert!(
+        request
+            .sampling
+            .logit_bias
+            .contains(&(RETURN, f32::NEG_INFINITY))
+    );
 
-    let body = json!({"prompt": "a", "max_tokens": -1, "logit_bias": {"5": -2.5}, "cache_prompt": false});
+    let body =
+        json!({"prompt": "a", "max_tokens": -1, "logit_bias": {"5": -2.5}, "cache_prompt": false});
     let answer = post(server.address, "/completion", &body).json();
     let request = fake.last_request();
     assert_eq!(request.max_tokens, None);
     assert_eq!(request.sampling.logit_bias, [(5, -2.5)]);
     assert!(!request.cache_prompt);
-    assert_eq!(answer["timings"]["seed"], json!(request.sampling.seed.unwrap()));
-    assert_eq!(answer["generation_settings"]["seed"], answer["timings"]["seed"]);
+    assert_eq!(
+        answer["timings"]["seed"],
+        json!(request.sampling.seed.unwrap())
+    );
+    assert_eq!(
+        answer["generation_settings"]["seed"],
+        answer["timings"]["seed"]
+    );
 }
 
 #[test]
 fn completions_in_openais_shape() {
-    let script = vec![Act::Text("h\u{e9}y"), Act::Token(RETURN), Act::End(Finish::Stop)];
+    let script = vec![
+        Act::Text("h\u{e9}y"),
+        Act::Token(RETURN),
+        Act::End(Finish::Stop),
+    ];
     let server = Server::start(Fake::new(vec![script]));
     let body = json!({"model": "any", "prompt": "hi", "max_tokens": 5, "logprobs": 2, "seed": 2});
     let answer = post(server.address, "/v1/completions", &body);
@@ -71,9 +97,19 @@ fn completions_in_openais_shape() {
 #[test]
 fn chat_reads_harmony() {
     let script = vec![
-        Act::Token(CHANNEL), Act::Text("analysis"), Act::Token(MESSAGE), Act::Text("Hm."), Act::Token(END),
-        Act::Token(START), Act::Text("assistant"), Act::Token(CHANNEL), Act::Text("final"),
-        Act::Token(MESSAGE), Act::Text("Hello."), Act::Token(RETURN), Act::End(Finish::Stop),
+        Act::Token(CHANNEL),
+        Act::Text("analysis"),
+        Act::Token(MESSAGE),
+        Act::Text("Hm."),
+        Act::Token(END),
+        Act::Token(START),
+        Act::Text("assistant"),
+        Act::Token(CHANNEL),
+        Act::Text("final"),
+        Act::Token(MESSAGE),
+        Act::Text("Hello."),
+        Act::Token(RETURN),
+        Act::End(Finish::Stop),
     ];
     let fake = Fake::harmony(vec![script]);
     fake.cache_n.store(4, std::sync::atomic::Ordering::SeqCst);
@@ -96,12 +132,19 @@ fn chat_reads_harmony() {
 #[test]
 fn chat_reads_tool_calls() {
     let script = vec![
-        Act::Token(CHANNEL), Act::Text("commentary to=functions.add "), Act::Token(CONSTRAIN), Act::Text("json"),
-        Act::Token(MESSAGE), Act::Text("{\"a\": 1}"), Act::Token(CALL), Act::End(Finish::Stop),
+        Act::Token(CHANNEL),
+        Act::Text("commentary to=functions.add "),
+        Act::Token(CONSTRAIN),
+        Act::Text("json"),
+        Act::Token(MESSAGE),
+        Act::Text("{\"a\": 1}"),
+        Act::Token(CALL),
+        Act::End(Finish::Stop),
     ];
     let fake = Fake::harmony(vec![script.clone(), script]);
     let server = Server::start(fake.clone());
-    let tool = json!({"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}});
+    let tool =
+        json!({"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}});
     let mut body = json!({
         "messages": [{"role": "user", "content": "hi"}], "seed": 1, "tools": [tool],
         "tool_choice": "auto", "parallel_tool_calls": false,
@@ -114,7 +157,10 @@ fn chat_reads_tool_calls() {
     assert_eq!(choice["message"]["content"], Value::Null);
     let call = &choice["message"]["tool_calls"][0];
     assert_eq!(call["type"], "function");
-    assert_eq!(call["function"], json!({"name": "add", "arguments": "{\"a\": 1}"}));
+    assert_eq!(
+        call["function"],
+        json!({"name": "add", "arguments": "{\"a\": 1}"})
+    );
     assert!(call.get("index").is_none() && call["id"].is_string());
     let with_tools = fake.last_request().prompt.len();
     body["tool_choice"] = json!("none");
@@ -132,14 +178,20 @@ fn plain_templates_give_plain_content_and_logprobs() {
     });
     let answer = post(server.address, "/v1/chat/completions", &body).json();
     let choice = &answer["choices"][0];
-    assert_eq!(choice["message"], json!({"role": "assistant", "content": "a"}));
-    assert_eq!(choice["logprobs"]["content"][0], json!({
-        "id": 97, "token": "a", "bytes": [97], "logprob": -0.25,
-        "top_logprobs": [
-            {"id": 97, "token": "a", "bytes": [97], "logprob": -0.25},
-            {"id": 120, "token": "x", "bytes": [120], "logprob": -1.5},
-        ],
-    }));
+    assert_eq!(
+        choice["message"],
+        json!({"role": "assistant", "content": "a"})
+    );
+    assert_eq!(
+        choice["logprobs"]["content"][0],
+        json!({
+            "id": 97, "token": "a", "bytes": [97], "logprob": -0.25,
+            "top_logprobs": [
+                {"id": 97, "token": "a", "bytes": [97], "logprob": -0.25},
+                {"id": 120, "token": "x", "bytes": [120], "logprob": -1.5},
+            ],
+        })
+    );
 }
 
 #[test]
@@ -169,10 +221,19 @@ fn tokens_templates_and_facts() {
     let server = Server::start(fake);
     let at = server.address;
     let tokens = |body: Value| post(at, "/tokenize", &body).json()["tokens"].clone();
-    assert_eq!(tokens(json!({"content": "é<|end|>"})), json!([195, 169, END]));
-    assert_eq!(tokens(json!({"content": "<|", "add_special": true})), json!([60, 124]));
     assert_eq!(
-        tokens(json!({"content": "<|end|>", "parse_special": false})).as_array().unwrap().len(),
+        tokens(json!({"content": "é<|end|>"})),
+        json!([195, 169, END])
+    );
+    assert_eq!(
+        tokens(json!({"content": "<|", "add_special": true})),
+        json!([60, 124])
+    );
+    assert_eq!(
+        tokens(json!({"content": "<|end|>", "parse_special": false}))
+            .as_array()
+            .unwrap()
+            .len(),
         7
     );
     assert_eq!(
@@ -183,7 +244,10 @@ fn tokens_templates_and_facts() {
     assert_eq!(text, json!({"content": "hié"}));
     let body = json!({"messages": [{"role": "user", "content": "hi"}], "max_tokens": 3});
     let prompt = post(at, "/apply-template", &body).json();
-    assert_eq!(prompt, json!({"prompt": "<|start|>user<|message|>hi<|end|><|start|>assistant"}));
+    assert_eq!(
+        prompt,
+        json!({"prompt": "<|start|>user<|message|>hi<|end|><|start|>assistant"})
+    );
     for path in ["/health", "/v1/health"] {
         assert_eq!(get(at, path).json(), json!({"status": "ok"}));
     }
@@ -193,9 +257,21 @@ fn tokens_templates_and_facts() {
     assert_eq!(props["isa"], "scalar");
     assert_eq!(props["total_slots"], 1);
     assert_eq!(props["default_generation_settings"]["n_ctx"], 512);
-    assert!(props["chat_template"].as_str().unwrap().contains("<|channel|>"));
+    assert!(
+        props["chat_template"]
+            .as_str()
+            .unwrap()
+            .contains("<|channel|>")
+    );
     assert_eq!(get(at, "/slots").json()[0]["requests_deferred"], 3);
     let metrics = get(at, "/metrics");
-    assert_eq!(metrics.header("content-type"), Some("text/plain; version=0.0.4"));
-    assert!(metrics.text().contains("\npalindrome_requests_deferred 3\n"));
+    assert_eq!(
+        metrics.header("content-type"),
+        Some("text/plain; version=0.0.4")
+    );
+    assert!(
+        metrics
+            .text()
+            .contains("\npalindrome_requests_deferred 3\n")
+    );
 }

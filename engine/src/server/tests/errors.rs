@@ -20,11 +20,16 @@ fn each_bad_field_is_named() {
     let server = Server::start(Fake::harmony(vec![]));
     let chat = |extra: Value| {
         let mut body = json!({"messages": [{"role": "user", "content": "hi"}]});
-        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        body.as_object_mut()
+            .unwrap()
+            .extend(extra.as_object().unwrap().clone());
         let response = post(server.address, "/v1/chat/completions", &body);
         assert_eq!(response.status, 400, "{}", response.text());
         assert_eq!(response.json()["error"]["type"], "invalid_request_error");
-        response.json()["error"]["message"].as_str().unwrap().to_owned()
+        response.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let cases = [
         json!({"temprature": 1}),
@@ -81,7 +86,11 @@ fn bad_bodies_prompts_and_routes() {
         shown(&raw("{\"prompt\": [[1], [2]]}")),
         shown(&raw("{\"prompt\": [\"a\", \"b\"]}")),
         shown(&raw("{\"prompt\": 5}")),
-        shown(&post(at, "/completion", &json!({"prompt": "x".repeat(512)}))),
+        shown(&post(
+            at,
+            "/completion",
+            &json!({"prompt": "x".repeat(512)}),
+        )),
         shown(&post(at, "/tokenize", &json!({"text": "x"}))),
         shown(&post(at, "/detokenize", &json!({"tokens": [-1]}))),
         shown(&post(at, "/v1/chat/completions", &json!({"messages": []}))),
@@ -98,7 +107,11 @@ fn the_engines_refusals_have_their_status() {
     let server = Server::start(fake.clone());
     let ask = |error| {
         *fake.refusal.lock().unwrap() = Some(error);
-        shown(&post(server.address, "/completion", &json!({"prompt": "a", "stream": true})))
+        shown(&post(
+            server.address,
+            "/completion",
+            &json!({"prompt": "a", "stream": true}),
+        ))
     };
     insta::assert_snapshot!(ask(EngineError::QueueFull(8)), @r#"503 {"code":503,"message":"the queue is full (8 requests wait)","type":"unavailable_error"}"#);
     insta::assert_snapshot!(ask(EngineError::ShuttingDown), @r#"503 {"code":503,"message":"the server is shutting down","type":"unavailable_error"}"#);
@@ -110,7 +123,9 @@ fn a_body_of_100_mb_is_refused_and_not_held() {
     let server = Server::start(Fake::new(vec![]));
     let size = 100 << 20;
     let mut socket = connect(server.address);
-    socket.write_all(&head("POST", "/completion", &[], size)).unwrap();
+    socket
+        .write_all(&head("POST", "/completion", &[], size))
+        .unwrap();
     let zeros = vec![b' '; 1 << 20];
     // The client sends all of it before it reads, as most do.
     for _ in 0..100 {
@@ -147,7 +162,8 @@ fn keys_guard_all_but_health_and_models() {
         assert_eq!(get(at, path).status, 401);
     }
     let body = json!({"prompt": "a"}).to_string();
-    let ask = |headers: &[(&str, &str)]| request(at, "POST", "/completion", headers, body.as_bytes());
+    let ask =
+        |headers: &[(&str, &str)]| request(at, "POST", "/completion", headers, body.as_bytes());
     insta::assert_snapshot!(shown(&ask(&[])), @r#"401 {"code":401,"message":"Invalid API Key","type":"authentication_error"}"#);
     assert_eq!(ask(&[("authorization", "Bearer wrong")]).status, 401);
     assert_eq!(ask(&[("authorization", "Bearer the-secret")]).status, 200);

@@ -289,7 +289,9 @@ impl Server {
             runtime.block_on(async {
                 let listener = bind(&serve).unwrap();
                 told.send(listener.local_addr().unwrap()).unwrap();
-                run(&serve, listener, app, stopped, std::future::pending()).await.ok();
+                run(&serve, listener, app, stopped, std::future::pending())
+                    .await
+                    .ok();
             });
         });
         Self {

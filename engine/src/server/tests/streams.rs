@@ -2,16 +2,28 @@
 
 use serde_json::{Value, json};
 
-use super::fake::{Act, CALL, CHANNEL, CONSTRAIN, END, Fake, MESSAGE, RETURN, START, Server, eventually};
+use super::fake::{
+    Act, CALL, CHANNEL, CONSTRAIN, END, Fake, MESSAGE, RETURN, START, Server, eventually,
+};
 use super::http::stream;
 use super::redact::{lines, redact};
 use crate::scheduler::{EngineError, Finish};
 
 fn hello() -> Vec<Act> {
     vec![
-        Act::Token(CHANNEL), Act::Text("analysis"), Act::Token(MESSAGE), Act::Text("Hm"), Act::Token(END),
-        Act::Token(START), Act::Text("assistant"), Act::Token(CHANNEL), Act::Text("final"),
-        Act::Token(MESSAGE), Act::Text("Hé"), Act::Token(RETURN), Act::End(Finish::Stop),
+        Act::Token(CHANNEL),
+        Act::Text("analysis"),
+        Act::Token(MESSAGE),
+        Act::Text("Hm"),
+        Act::Token(END),
+        Act::Token(START),
+        Act::Text("assistant"),
+        Act::Token(CHANNEL),
+        Act::Text("final"),
+        Act::Token(MESSAGE),
+        Act::Text("Hé"),
+        Act::Token(RETURN),
+        Act::End(Finish::Stop),
     ]
 }
 
@@ -24,7 +36,11 @@ fn chat_streams_reasoning_then_content_then_usage() {
     });
     let mut answer = stream(server.address, "/v1/chat/completions", &body);
     assert_eq!(answer.status, 200);
-    assert!(answer.headers.contains(&("content-type".into(), "text/event-stream".into())));
+    assert!(
+        answer
+            .headers
+            .contains(&("content-type".into(), "text/event-stream".into()))
+    );
     insta::assert_snapshot!(lines(answer.rest()));
 }
 
@@ -49,7 +65,10 @@ fn with_return_tokens_every_token_is_an_event() {
     assert_eq!(tokens[34], u64::from(RETURN));
     // The role, 35 tokens, the end, [DONE].
     assert_eq!(events.len(), 38);
-    assert_eq!(events[0]["choices"][0]["delta"], json!({"role": "assistant", "content": ""}));
+    assert_eq!(
+        events[0]["choices"][0]["delta"],
+        json!({"role": "assistant", "content": ""})
+    );
     assert_eq!(events[1]["choices"][0]["delta"], json!({"content": ""}));
     assert_eq!(events[36]["timings"]["predicted_n"], 35);
     assert_eq!(events[37], "[DONE]");
@@ -58,8 +77,14 @@ fn with_return_tokens_every_token_is_an_event() {
 #[test]
 fn tool_calls_stream_their_name_once_and_their_arguments_in_fragments() {
     let script = vec![
-        Act::Token(CHANNEL), Act::Text("commentary to=functions.add "), Act::Token(CONSTRAIN), Act::Text("json"),
-        Act::Token(MESSAGE), Act::Text("{\"a\":1}"), Act::Token(CALL), Act::End(Finish::Stop),
+        Act::Token(CHANNEL),
+        Act::Text("commentary to=functions.add "),
+        Act::Token(CONSTRAIN),
+        Act::Text("json"),
+        Act::Token(MESSAGE),
+        Act::Text("{\"a\":1}"),
+        Act::Token(CALL),
+        Act::End(Finish::Stop),
     ];
     let server = Server::start(Fake::harmony(vec![script]));
     let tool = json!({"type": "function", "function": {"name": "add", "parameters": {}}});
@@ -90,11 +115,18 @@ fn completions_stream_whole_characters() {
     let script = vec![Act::Text("é!"), Act::Token(RETURN), Act::End(Finish::Stop)];
     let server = Server::start(Fake::new(vec![script.clone(), script]));
     let body = json!({"prompt": "hi", "stream": true, "seed": 1});
-    insta::assert_snapshot!(lines(stream(server.address, "/v1/completions", &body).rest()));
+    insta::assert_snapshot!(lines(
+        stream(server.address, "/v1/completions", &body).rest()
+    ));
     let events = stream(server.address, "/completion", &body).rest();
     let shown: Vec<(String, bool)> = events
         .iter()
-        .map(|event| (event["content"].as_str().unwrap().to_owned(), event["stop"].as_bool().unwrap()))
+        .map(|event| {
+            (
+                event["content"].as_str().unwrap().to_owned(),
+                event["stop"].as_bool().unwrap(),
+            )
+        })
         .collect();
     let expected = [("", false), ("é", false), ("!", false), ("", true)];
     assert_eq!(shown, expected.map(|(text, stop)| (text.to_owned(), stop)));
@@ -109,14 +141,23 @@ fn held_back_text_comes_out_before_the_end() {
     let server = Server::start(Fake::new(vec![script]));
     let body = json!({"prompt": "hi", "stream": true, "stop": "<end>"});
     let events = stream(server.address, "/completion", &body).rest();
-    let text: String = events.iter().map(|event| event["content"].as_str().unwrap()).collect();
+    let text: String = events
+        .iter()
+        .map(|event| event["content"].as_str().unwrap())
+        .collect();
     assert_eq!(text, "ab<");
     assert_eq!(events.last().unwrap()["content"], "<");
 }
 
 #[test]
 fn events_go_out_at_once_and_headers_before_them() {
-    let script = vec![Act::Gate, Act::Text("a"), Act::Gate, Act::Text("b"), Act::End(Finish::Length)];
+    let script = vec![
+        Act::Gate,
+        Act::Text("a"),
+        Act::Gate,
+        Act::Text("b"),
+        Act::End(Finish::Length),
+    ];
     let fake = Fake::new(vec![script]);
     let server = Server::start(fake.clone());
     let body = json!({"prompt": "hi", "stream": true});
@@ -134,17 +175,27 @@ fn events_go_out_at_once_and_headers_before_them() {
 fn a_failure_in_the_middle_is_an_event() {
     let failure = EngineError::Numeric("layer 3 gave NaN".into());
     let script = vec![Act::Text("a"), Act::Fail(failure)];
-    let fake = Fake::new(vec![script.clone(), script, vec![Act::Text("a"), Act::Vanish]]);
+    let fake = Fake::new(vec![
+        script.clone(),
+        script,
+        vec![Act::Text("a"), Act::Vanish],
+    ]);
     let server = Server::start(fake);
     let mut body = json!({"prompt": "hi", "stream": true});
     let events = stream(server.address, "/v1/completions", &body).rest();
-    assert_eq!(events[1]["error"], json!({"code": 500, "message": "layer 3 gave NaN", "type": "server_error"}));
+    assert_eq!(
+        events[1]["error"],
+        json!({"code": 500, "message": "layer 3 gave NaN", "type": "server_error"})
+    );
     assert_eq!(events[2], "[DONE]");
     body["stream"] = json!(false);
     let whole = super::http::post(server.address, "/v1/completions", &body);
     assert_eq!(whole.status, 500);
     let whole = super::http::post(server.address, "/v1/completions", &body);
-    assert_eq!(whole.json()["error"]["message"], "the engine stopped in the middle of this request");
+    assert_eq!(
+        whole.json()["error"]["message"],
+        "the engine stopped in the middle of this request"
+    );
 }
 
 #[test]
@@ -181,9 +232,16 @@ fn a_slow_reader_holds_up_only_itself() {
     let many = vec![Act::Text("x"); 4000];
     let mut slow = many.clone();
     slow.push(Act::End(Finish::Length));
-    let fake = Fake::new(vec![slow, vec![Act::Text("quick"), Act::End(Finish::Length)]]);
+    let fake = Fake::new(vec![
+        slow,
+        vec![Act::Text("quick"), Act::End(Finish::Length)],
+    ]);
     let server = Server::start(fake);
-    let mut waiting = stream(server.address, "/completion", &json!({"prompt": "hi", "stream": true}));
+    let mut waiting = stream(
+        server.address,
+        "/completion",
+        &json!({"prompt": "hi", "stream": true}),
+    );
     let quick = super::http::post(server.address, "/completion", &json!({"prompt": "hi"}));
     assert_eq!(quick.json()["content"], "quick");
     assert_eq!(waiting.rest().len(), 4001);
