@@ -60,18 +60,18 @@ fn with_return_tokens_every_token_is_an_event() {
             tokens[0].as_u64().unwrap()
         })
         .collect();
-    assert_eq!(tokens.len(), 35);
+    assert_eq!(tokens.len(), 34);
     assert_eq!(tokens[0], u64::from(CHANNEL));
-    assert_eq!(tokens[34], u64::from(RETURN));
-    // The role, 35 tokens, the end, [DONE].
-    assert_eq!(events.len(), 38);
+    assert_eq!(tokens[33], u64::from(RETURN));
+    // The role, 34 tokens, the end, [DONE].
+    assert_eq!(events.len(), 37);
     assert_eq!(
         events[0]["choices"][0]["delta"],
         json!({"role": "assistant", "content": ""})
     );
     assert_eq!(events[1]["choices"][0]["delta"], json!({"content": ""}));
-    assert_eq!(events[36]["timings"]["predicted_n"], 35);
-    assert_eq!(events[37], "[DONE]");
+    assert_eq!(events[35]["timings"]["predicted_n"], 34);
+    assert_eq!(events[36], "[DONE]");
 }
 
 #[test]
