@@ -7,6 +7,7 @@
 pub mod archive;
 pub mod audit;
 pub mod cli;
+pub mod demo;
 pub mod derive;
 pub mod host;
 pub mod replay;

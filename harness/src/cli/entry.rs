@@ -2,10 +2,34 @@
 
 use std::process::ExitCode;
 
+use clap::Parser;
+
+use super::args::{Cli, Command};
+use super::{Exit, Failure, doctor, evidence, run, setup};
+use crate::demo;
+use crate::server::inner_command;
+
 /// Runs the program.
 pub fn main() -> ExitCode {
-    if let Some(code) = crate::server::inner_command() {
+    if let Some(code) = inner_command() {
         return code;
     }
-    ExitCode::SUCCESS
+    match dispatch(Cli::parse().command) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            eprintln!("error: {}", failure.message);
+            failure.exit.into()
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Demo(args) => demo::demo(args),
+        Command::Run(args) => run::run(args),
+        Command::Audit(args) => evidence::audit_all(&args),
+        Command::Report(args) => evidence::report_all(&args),
+        Command::Setup(command) => setup::setup(command),
+        Command::Doctor(args) => doctor::doctor(&args),
+    }
 }

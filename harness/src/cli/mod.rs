@@ -1,7 +1,19 @@
 //! The command line.
 
+mod args;
+mod doctor;
 mod entry;
+mod evidence;
 mod exit;
+mod failure;
+mod gate;
+mod run;
+mod setup;
+mod study;
 
+pub use args::{Cli, Command, DemoArgs};
 pub use entry::main;
 pub use exit::Exit;
+pub use failure::Failure;
+pub use setup::describe;
+pub use study::{Outcome, Request, run_to_seal};

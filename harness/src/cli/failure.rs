@@ -1,0 +1,87 @@
+//! From errors to exit codes: one place, no catch-all.
+
+use std::fmt::Display;
+
+use super::Exit;
+use crate::archive::ArchiveError;
+use crate::report::ReportError;
+use crate::session::RunError;
+use crate::setup::SetupError;
+use crate::study::StudyError;
+
+/// A command that did not do what it was asked to, in words and as a code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// How the program ends.
+    pub exit: Exit,
+    /// For people; may have several lines.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure in words.
+    pub fn new(exit: Exit, message: impl Display) -> Self {
+        Self {
+            exit,
+            message: message.to_string(),
+        }
+    }
+}
+
+impl From<StudyError> for Failure {
+    fn from(error: StudyError) -> Self {
+        Self::new(Exit::Usage, error)
+    }
+}
+
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        let exit = match &error {
+            SetupError::NoServer(_) => Exit::Usage,
+            SetupError::NoPython
+            | SetupError::NoVenv { .. }
+            | SetupError::Pip { .. }
+            | SetupError::Probe { .. }
+            | SetupError::NotSetUp
+            | SetupError::Damaged(_)
+            | SetupError::Io { .. } => Exit::Server,
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let mut message = error.to_string();
+        if let Some(archive) = error.resumable() {
+            message.push_str(&format!(
+                "\nto go on: palindrome run STUDY.toml --resume {}",
+                archive.display()
+            ));
+        }
+        Self {
+            exit: error.exit(),
+            message,
+        }
+    }
+}
+
+impl From<ArchiveError> for Failure {
+    fn from(error: ArchiveError) -> Self {
+        let exit = match &error {
+            ArchiveError::NotAnArchive { .. } | ArchiveError::Sealed(_) => Exit::Usage,
+            _ => Exit::Audit,
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Archive(error) => error.into(),
+            ReportError::InsideArchive(_) => Self::new(Exit::Usage, error),
+            ReportError::Io { .. } | ReportError::Chart(_) => Self::new(Exit::Incomplete, error),
+        }
+    }
+}

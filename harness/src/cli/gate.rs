@@ -1,0 +1,90 @@
+//! From published figures to an exit code. Compares; computes no figure.
+
+use super::Exit;
+use crate::derive::{Figures, HashKind, Metric};
+use crate::study::{Identity, Study};
+
+/// What the study's declared identity and margin make of its figures, and why.
+pub fn judge(study: &Study, figures: &Figures) -> (Exit, Option<String>) {
+    let measured = |arm: &String| figures.value(&format!("arm/{arm}/client_wall")).is_some();
+    if !figures.arms().iter().all(measured) {
+        return (
+            Exit::NothingMeasured,
+            Some("at least one arm answered no request".into()),
+        );
+    }
+    if let Some(reason) = broken_identity(study.identity, figures) {
+        return (Exit::Identity, Some(reason));
+    }
+    let Some(margin) = study.margin else {
+        return (Exit::Done, None);
+    };
+    match against_margin(study, figures, margin) {
+        Gate::Pass => (Exit::Done, None),
+        Gate::Regression(why) => (Exit::Regression, Some(why)),
+        Gate::Inconclusive(why) => (Exit::Inconclusive, Some(why)),
+    }
+}
+
+/// The first arm whose sessions gave different tokens where the study declared that they agree.
+fn broken_identity(declared: Identity, figures: &Figures) -> Option<String> {
+    let kinds: &[HashKind] = match declared {
+        Identity::None => &[],
+        Identity::PromptOnly => &[HashKind::Prompt],
+        Identity::Exact => &[HashKind::Prompt, HashKind::Generated, HashKind::Text],
+    };
+    let differs = figures
+        .identity()
+        .iter()
+        .find(|i| i.arms.len() == 1 && kinds.contains(&i.kind) && i.equal() == Some(false))?;
+    Some(format!(
+        "{}: {} differ between its sessions in {} of {} requests, and the study declares them equal",
+        differs.arms.join(", "),
+        differs.kind.title(),
+        differs.differing.len(),
+        differs.compared,
+    ))
+}
+
+enum Gate {
+    Pass,
+    Regression(String),
+    Inconclusive(String),
+}
+
+fn against_margin(study: &Study, figures: &Figures, margin: f64) -> Gate {
+    let metric = match study.primary {
+        crate::study::Metric::DecodeRate => Metric::DecodeRate,
+        crate::study::Metric::PrefillRate => Metric::PromptRate,
+        crate::study::Metric::TimeToFirstToken => Metric::Ttft,
+        crate::study::Metric::ClientWall => Metric::ClientWall,
+    };
+    let mut unsettled = None;
+    for c in figures.comparisons().iter().filter(|c| c.metric == metric) {
+        let end = |name: &str| figures.value(&format!("{}/{name}", c.prefix));
+        let (Some(low), Some(high), None) = (end("ratio_low"), end("ratio_high"), &c.no_interval)
+        else {
+            let why = c.no_interval.as_deref().unwrap_or("it has no interval");
+            unsettled = Some(format!("{} over {}: {why}", c.other, c.base));
+            continue;
+        };
+        let (worst, best) = if metric.higher_is_better() {
+            (1.0 - low, 1.0 - high)
+        } else {
+            (high - 1.0, low - 1.0)
+        };
+        if best > margin {
+            return Gate::Regression(format!(
+                "{} is slower than {} by more than the margin of {margin}",
+                c.other, c.base
+            ));
+        }
+        if worst >= margin {
+            unsettled = Some(format!(
+                "{} over {}: the interval {low:.4} to {high:.4} does not settle a margin of {margin}",
+                c.other, c.base
+            ));
+        }
+    }
+    unsettled.map_or(Gate::Pass, Gate::Inconclusive)
+}

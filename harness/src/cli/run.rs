@@ -1,0 +1,55 @@
+//! `palindrome run`.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::args::RunArgs;
+use super::study::{Request, run_to_seal};
+use super::{Exit, Failure};
+use crate::report::verdict_table;
+use crate::study::Study;
+
+/// Runs a study; prints its verdict table and where the archive is.
+pub fn run(args: RunArgs) -> Result<Exit, Failure> {
+    let study = Study::load(&args.study)?;
+    if let Some(margin) = study.margin
+        && study.quartets < 2
+        && !args.yes
+    {
+        return Err(Failure::new(
+            Exit::Usage,
+            format!(
+                "{}: {} quartet gives no interval, so a margin of {margin} cannot be settled: give at \
+                 least 2 quartets (3 is usual), or `--yes` to run it all the same",
+                args.study.display(),
+                study.quartets
+            ),
+        ));
+    }
+    let outcome = run_to_seal(
+        &study,
+        Request {
+            archives: args.out.unwrap_or_else(|| PathBuf::from("archives")),
+            resume: args.resume,
+            rehash: args.rehash,
+            engine: None,
+        },
+    )?;
+    if args.json {
+        let line = json!({
+            "archive": outcome.archive,
+            "exit": outcome.exit as u8,
+            "reason": outcome.reason,
+            "verdict": outcome.figures.verdict(),
+        });
+        println!("{line}");
+    } else {
+        print!("{}", verdict_table(&outcome.figures));
+        println!("\narchive: {}", outcome.archive.display());
+    }
+    if let Some(reason) = &outcome.reason {
+        eprintln!("{reason}");
+    }
+    Ok(outcome.exit)
+}
