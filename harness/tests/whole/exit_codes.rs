@@ -1,0 +1,176 @@
+//! Each way a command can end, with the mock as the server.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Ran, Room};
+
+const BODY: &str = r#"{"messages":[{"role":"user","content":"hi"}],"stream":true}"#;
+
+/// Two mock arms; `top` is put before the tables, `guards` into `[guards]`.
+fn study(room: &Room, top: &str, guards: &str, slow_gap_ms: f64) {
+    room.write("body.json", BODY);
+    room.write(
+        "fast.toml",
+        "[[reply]]\nprompt_ms = 5\ntokens = 12\ngap_ms = 2\n",
+    );
+    room.write(
+        "slow.toml",
+        &format!("[[reply]]\nprompt_ms = 5\ntokens = 12\ngap_ms = {slow_gap_ms:.1}\n"),
+    );
+    room.write(
+        "study.toml",
+        &format!(
+            "name = \"codes\"\n{top}\n\
+             [[arm]]\nname = \"fast\"\nkind = \"mock\"\nscript = \"fast.toml\"\n\
+             [[arm]]\nname = \"slow\"\nkind = \"mock\"\nscript = \"slow.toml\"\n\
+             [workload]\nbodies = [\"body.json\"]\n\
+             [guards]\nallow_other_servers = true\nwait_s = 0\n{guards}\n\
+             [server]\nready_timeout_s = 20\n"
+        ),
+    );
+}
+
+#[test]
+fn done_then_audited_then_reported_then_tampered_with() {
+    let room = Room::new();
+    study(&room, "quartets = 1", "", 4.0);
+    let ran = room.run(&["run", "study.toml"]).expect(0);
+    assert!(ran.out.contains("There is no interval"), "{}", ran.out);
+    let archive = room.archive();
+    let archive = archive.to_str().expect("utf-8");
+    let audited = room.run(&["audit", archive, "--json"]).expect(0);
+    let line: serde_json::Value = serde_json::from_str(&audited.out).expect("one JSON object");
+    assert_eq!(line["passed"], true);
+    assert_eq!(line["audit"]["sessions"], 5);
+    let report = room.run(&["report", archive, "-o", "reports"]).expect(0);
+    let html = std::fs::read_to_string(report.out.trim()).expect("the report is there");
+    assert!(html.contains("<svg"), "the chart is in the page");
+
+    let figures = format!("{archive}/figures.json");
+    let text = std::fs::read_to_string(&figures).expect("readable");
+    std::fs::write(&figures, text.replacen("measured", "assumed", 1)).expect("writable");
+    let caught = room.run(&["audit", archive]).expect(104);
+    assert!(
+        caught.out.contains("MISMATCH figures.json"),
+        "{}",
+        caught.out
+    );
+}
+
+#[test]
+fn regression_inconclusive_and_a_margin_that_cannot_be_settled() {
+    let room = Room::new();
+    study(
+        &room,
+        "quartets = 1\nmargin = 0.05\nburn_in = false",
+        "",
+        8.0,
+    );
+    let refused = room.run(&["run", "study.toml"]).expect(2);
+    assert!(refused.err.contains("gives no interval"), "{}", refused.err);
+    room.run(&["run", "study.toml", "--yes"]).expect(101);
+
+    let room = Room::new();
+    study(
+        &room,
+        "quartets = 2\nmargin = 0.05\nburn_in = false",
+        "",
+        8.0,
+    );
+    room.run(&["run", "study.toml"]).expect(100);
+}
+
+#[test]
+fn usage() {
+    let room = Room::new();
+    study(&room, "quartetts = 1", "", 4.0);
+    let ran = room.run(&["run", "study.toml"]).expect(2);
+    assert!(
+        ran.err.contains("study.toml:2:1") && ran.err.contains("`quartets`"),
+        "{}",
+        ran.err
+    );
+    room.run(&["run", "no-such-study.toml"]).expect(2);
+    room.run(&["run", "study.toml", "--no-such-flag"]).expect(2);
+    room.run(&["audit", "."]).expect(2);
+}
+
+#[test]
+fn a_server_that_dies_before_it_is_ready() {
+    let room = Room::new();
+    study(&room, "quartets = 1", "", 4.0);
+    room.write(
+        "fast.toml",
+        "die_before_ready = true\n[[reply]]\ntokens = 1\n",
+    );
+    room.write(
+        "slow.toml",
+        "die_before_ready = true\n[[reply]]\ntokens = 1\n",
+    );
+    room.run(&["run", "study.toml"]).expect(96);
+}
+
+#[test]
+fn a_host_that_is_not_fit() {
+    let room = Room::new();
+    study(&room, "quartets = 1", "min_free_ram_mb = 1000000000", 4.0);
+    let ran = room.run(&["run", "study.toml"]).expect(102);
+    assert!(
+        ran.err.contains("the study needs 1000000000"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn interrupted_then_resumed() {
+    let room = Room::new();
+    study(&room, "quartets = 1", "", 4.0);
+    room.write("slow.toml", "[[reply]]\nprompt_ms = 1500\ntokens = 4\n");
+    let child = room
+        .command(&["run", "study.toml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    wait_for_sessions(&room, &child);
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::INT).expect("it still runs");
+    let ran = Ran::of(&child.wait_with_output().expect("it ends")).expect(106);
+    assert!(ran.err.contains("--resume"), "{}", ran.err);
+
+    let archive = room.archive();
+    let archive = archive.to_str().expect("utf-8");
+    room.run(&["run", "study.toml", "--resume", archive])
+        .expect(0);
+    room.run(&["audit", archive]).expect(0);
+    // What is sealed is not gone on with.
+    room.run(&["run", "study.toml", "--resume", archive])
+        .expect(2);
+}
+
+/// Until the first session of the plan is in the archive.
+fn wait_for_sessions(room: &Room, child: &Child) {
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(120) {
+        let committed = std::fs::read_dir(room.path("archives"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|archive| std::fs::read_dir(archive.path().join("sessions")).ok())
+            .flatten()
+            .flatten()
+            .any(|session| !session.file_name().to_string_lossy().starts_with('.'));
+        if committed {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!(
+        "no session of process {} was committed in two minutes",
+        child.id()
+    );
+}

@@ -1,0 +1,7 @@
+//! Whole commands, on real processes: the scripted mock, the bundled engine, a real llama.cpp.
+
+mod exit_codes;
+mod mirrored_study;
+mod setup_command;
+mod support;
+mod token_agreement;
