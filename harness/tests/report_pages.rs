@@ -11,7 +11,9 @@ use palindrome_harness::report::{ReportError, verdict_table, write};
 
 /// Hashes, the archive's name and times differ from run to run; nothing else may.
 fn redacted(text: &str, archive: &str) -> String {
-    let text = text.replace(archive, "ARCHIVE").replace(&archive.replace('_', "\\_"), "ARCHIVE");
+    let text = text
+        .replace(archive, "ARCHIVE")
+        .replace(&archive.replace('_', "\\_"), "ARCHIVE");
     let mut out = String::new();
     let mut run = String::new();
     for c in text.chars().chain(['\n']) {
@@ -72,12 +74,24 @@ fn the_html_page_is_self_contained_and_warns_first() {
         assert!(!found.contains(outside), "{outside} in the page");
     }
     assert_eq!(html.matches("<svg").count(), 1);
-    let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text} is not in the page"));
+    let at = |text: &str| {
+        html.find(text)
+            .unwrap_or_else(|| panic!("{text} is not in the page"))
+    };
     assert!(at("The baseline was not built for this host") < at("class=\"verdict\""));
     assert!(at("uncommitted changes over commit") < at("class=\"verdict\""));
     assert!(at("There is no interval: 2 pairs of sessions determine") > at("class=\"verdict\""));
     assert!(html.contains("prefers-color-scheme:dark"));
-    assert_eq!(written.html.parent().unwrap().file_name().unwrap().to_string_lossy(), archive.name());
+    assert_eq!(
+        written
+            .html
+            .parent()
+            .unwrap()
+            .file_name()
+            .unwrap()
+            .to_string_lossy(),
+        archive.name()
+    );
 }
 
 #[test]
@@ -85,7 +99,10 @@ fn a_broken_seal_is_said_in_the_first_lines_and_reports_stay_outside() {
     let root = tempfile::tempdir().unwrap();
     let path = sealed(root.path(), &[true]);
     let archive = Archive::open(&path).unwrap();
-    assert!(matches!(write(&archive, &path), Err(ReportError::InsideArchive(_))));
+    assert!(matches!(
+        write(&archive, &path),
+        Err(ReportError::InsideArchive(_))
+    ));
     fs::remove_file(path.join("SEAL")).unwrap();
     let written = write(&archive, &root.path().join("reports")).unwrap();
     let text = fs::read_to_string(written.markdown).unwrap();

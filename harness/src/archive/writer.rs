@@ -140,7 +140,8 @@ impl ArchiveWriter {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let path = entry.path();
                 let unsealed = folder == self.path && (name == FIGURES || name == MANIFEST);
-                if !unsealed && !(name.starts_with('.') && name.ends_with(".partial")) {
+                let partial = name.starts_with('.') && name.ends_with(".partial");
+                if !unsealed && !partial {
                     continue;
                 }
                 if path.is_dir() {

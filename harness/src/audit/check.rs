@@ -56,8 +56,17 @@ impl Audit {
         self.mismatches.is_empty()
     }
 
-    pub(super) fn fail(&mut self, file: impl Into<String>, field: impl Into<String>, what: impl Into<String>) {
-        self.mismatches.push(Mismatch { file: file.into(), field: field.into(), what: what.into() });
+    pub(super) fn fail(
+        &mut self,
+        file: impl Into<String>,
+        field: impl Into<String>,
+        what: impl Into<String>,
+    ) {
+        self.mismatches.push(Mismatch {
+            file: file.into(),
+            field: field.into(),
+            what: what.into(),
+        });
     }
 
     /// Takes a reader's error as a mismatch.
@@ -74,7 +83,13 @@ impl fmt::Display for Audit {
         writeln!(
             f,
             "checked {} files, {} sessions, {} raw streams, {} requests, {} token hashes, {} figures, {} events",
-            self.files, self.sessions, self.streams, self.requests, self.token_hashes, self.figures, self.events
+            self.files,
+            self.sessions,
+            self.streams,
+            self.requests,
+            self.token_hashes,
+            self.figures,
+            self.events
         )?;
         match self.mismatches.len() {
             0 => writeln!(f, "everything holds"),

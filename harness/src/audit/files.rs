@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::Audit;
 use crate::archive::{
-    Archive, PREDICATE_TYPE, STATEMENT_TYPE, SessionSummary, check_seal, hash_file, list_files, session_folder_name,
+    Archive, PREDICATE_TYPE, STATEMENT_TYPE, SessionSummary, check_seal, hash_file, list_files,
+    session_folder_name,
 };
 
 /// Checks every file of the archive against manifest and seal.
@@ -21,10 +22,18 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
     match archive.manifest() {
         Ok(Some(manifest)) => {
             if manifest.statement != STATEMENT_TYPE {
-                audit.fail("manifest.json", "_type", format!("is {:?}", manifest.statement));
+                audit.fail(
+                    "manifest.json",
+                    "_type",
+                    format!("is {:?}", manifest.statement),
+                );
             }
             if manifest.predicate_type != PREDICATE_TYPE {
-                audit.fail("manifest.json", "predicateType", format!("is {:?}", manifest.predicate_type));
+                audit.fail(
+                    "manifest.json",
+                    "predicateType",
+                    format!("is {:?}", manifest.predicate_type),
+                );
             }
             let mut named = BTreeSet::new();
             for subject in &manifest.subject {
@@ -32,7 +41,11 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
                     audit.fail("manifest.json", &subject.name, "is named twice");
                 }
                 if !listed.contains(&subject.name) {
-                    audit.fail(&subject.name, "", "is in the manifest but not in the archive");
+                    audit.fail(
+                        &subject.name,
+                        "",
+                        "is in the manifest but not in the archive",
+                    );
                     continue;
                 }
                 let expected = subject.digest.get("sha256").map_or("", String::as_str);
@@ -47,7 +60,10 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
                 }
                 audit.files += 1;
             }
-            for file in listed.iter().filter(|f| *f != "manifest.json" && *f != "SEAL") {
+            for file in listed
+                .iter()
+                .filter(|f| *f != "manifest.json" && *f != "SEAL")
+            {
                 if !named.contains(file) {
                     audit.fail(file, "", "is in the archive but not in the manifest");
                 }
@@ -64,10 +80,10 @@ fn sessions(archive: &Archive, audit: &mut Audit) {
     for planned in &archive.plan().sessions {
         let name = session_folder_name(planned);
         let folder = archive.path().join("sessions").join(&name);
-        if folder.is_dir() {
-            if let Err(problem) = SessionSummary::verify(&folder, planned) {
-                audit.fail(format!("sessions/{name}"), "", problem);
-            }
+        if folder.is_dir()
+            && let Err(problem) = SessionSummary::verify(&folder, planned)
+        {
+            audit.fail(format!("sessions/{name}"), "", problem);
         }
     }
 }

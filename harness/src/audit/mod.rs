@@ -3,7 +3,7 @@
 mod check;
 mod files;
 mod plan;
-mod raw;
 mod published;
+mod raw;
 
 pub use check::{Audit, Mismatch, audit};

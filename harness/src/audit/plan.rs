@@ -15,7 +15,11 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
         Ok(bytes) => {
             let found = sha256_hex(&bytes);
             if found != plan.study_sha256 {
-                audit.fail("plan.json", "study_sha256", format!("is {}, study.toml has {found}", plan.study_sha256));
+                audit.fail(
+                    "plan.json",
+                    "study_sha256",
+                    format!("is {}, study.toml has {found}", plan.study_sha256),
+                );
             }
         }
         Err(error) => audit.fail_with("study.toml", &error),
@@ -47,12 +51,19 @@ fn expansion(archive: &Archive, audit: &mut Audit) {
         ("seed", plan.seed == file.seed),
         ("arms", plan.arms == arms),
         ("coins", plan.coins == again),
-        ("sessions", plan.sessions == session_order(&arms, &again, file.burn_in)),
+        (
+            "sessions",
+            plan.sessions == session_order(&arms, &again, file.burn_in),
+        ),
         ("bodies", plan.bodies.len() == names),
         ("warmups", plan.warmups.len() == file.workload.warmups.len()),
     ] {
         if !same {
-            audit.fail("plan.json", field, "differs from what study.toml expands to");
+            audit.fail(
+                "plan.json",
+                field,
+                "differs from what study.toml expands to",
+            );
         }
     }
 }
@@ -64,7 +75,11 @@ fn bodies(archive: &Archive, audit: &mut Audit) {
         match archive.body(name) {
             Ok((_, found)) if found == *expected => {}
             Ok((_, found)) => {
-                audit.fail(format!("workload/{name}"), "", format!("sha256 is {found}, the plan says {expected}"));
+                audit.fail(
+                    format!("workload/{name}"),
+                    "",
+                    format!("sha256 is {found}, the plan says {expected}"),
+                );
             }
             Err(error) => audit.fail_with(&format!("workload/{name}"), &error),
         }
@@ -77,7 +92,12 @@ fn bodies(archive: &Archive, audit: &mut Audit) {
 }
 
 fn folders(archive: &Archive, audit: &mut Audit) {
-    let planned: BTreeSet<String> = archive.plan().sessions.iter().map(session_folder_name).collect();
+    let planned: BTreeSet<String> = archive
+        .plan()
+        .sessions
+        .iter()
+        .map(session_folder_name)
+        .collect();
     let found: BTreeSet<String> = entries(archive, "sessions", audit).into_iter().collect();
     for missing in planned.difference(&found) {
         audit.fail(format!("sessions/{missing}"), "", "is planned but missing");
@@ -89,7 +109,10 @@ fn folders(archive: &Archive, audit: &mut Audit) {
 
 fn entries(archive: &Archive, folder: &str, audit: &mut Audit) -> Vec<String> {
     match fs::read_dir(archive.path().join(folder)) {
-        Ok(entries) => entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect(),
+        Ok(entries) => entries
+            .flatten()
+            .map(|e| e.file_name().to_string_lossy().into_owned())
+            .collect(),
         Err(error) => {
             audit.fail(folder, "", format!("cannot be listed: {error}"));
             Vec::new()
@@ -119,7 +142,10 @@ fn order(archive: &Archive, audit: &mut Audit) {
             audit.fail(
                 format!("sessions/{name}/launch.json"),
                 "arm",
-                format!("is {:?}, the plan says {:?}", session.launch.arm, planned.arm),
+                format!(
+                    "is {:?}, the plan says {:?}",
+                    session.launch.arm, planned.arm
+                ),
             );
         }
         let mut times = vec![
@@ -141,14 +167,18 @@ fn order(archive: &Archive, audit: &mut Audit) {
                 );
             }
         }
-        if let Some((previous, ended)) = &before {
-            if session.end.started_ns < *ended && !interrupted.contains(&name) {
-                audit.fail(
-                    format!("sessions/{name}/end.json"),
-                    "started_ns",
-                    format!("{} lies before the end of {previous}, {ended}", session.end.started_ns),
-                );
-            }
+        if let Some((previous, ended)) = &before
+            && session.end.started_ns < *ended
+            && !interrupted.contains(&name)
+        {
+            audit.fail(
+                format!("sessions/{name}/end.json"),
+                "started_ns",
+                format!(
+                    "{} lies before the end of {previous}, {ended}",
+                    session.end.started_ns
+                ),
+            );
         }
         before = Some((name, session.end.ended_ns));
     }
@@ -162,7 +192,12 @@ fn interrupted_before(archive: &Archive) -> BTreeSet<String> {
         match event.kind.as_str() {
             "resumed" => resumed = true,
             "session-begun" if resumed => {
-                out.insert(event.detail["session"].as_str().unwrap_or_default().to_string());
+                out.insert(
+                    event.detail["session"]
+                        .as_str()
+                        .unwrap_or_default()
+                        .to_string(),
+                );
                 resumed = false;
             }
             _ => {}
@@ -181,26 +216,40 @@ fn commits(archive: &Archive, audit: &mut Audit) {
     let mut position = 0;
     for planned in &archive.plan().sessions {
         let name = session_folder_name(planned);
-        let committed = events
-            .iter()
-            .enumerate()
-            .rev()
-            .find(|(_, e)| e.kind == "session-committed" && e.detail["session"] == name.as_str());
+        let committed =
+            events.iter().enumerate().rev().find(|(_, e)| {
+                e.kind == "session-committed" && e.detail["session"] == name.as_str()
+            });
         let Some((at, event)) = committed else {
-            audit.fail("events.jsonl", &name, "no commit of this session is recorded");
+            audit.fail(
+                "events.jsonl",
+                &name,
+                "no commit of this session is recorded",
+            );
             continue;
         };
         if at < position {
-            audit.fail("events.jsonl", &name, "was committed before a session that the plan puts first");
+            audit.fail(
+                "events.jsonl",
+                &name,
+                "was committed before a session that the plan puts first",
+            );
         }
         position = at;
-        let path = archive.path().join("sessions").join(&name).join("session.json");
+        let path = archive
+            .path()
+            .join("sessions")
+            .join(&name)
+            .join("session.json");
         match hash_file(&path) {
             Ok(found) if event.detail["session_json_sha256"] == found.as_str() => {}
             Ok(found) => audit.fail(
                 format!("sessions/{name}/session.json"),
                 "",
-                format!("sha256 is {found}, the run's log says {}", event.detail["session_json_sha256"]),
+                format!(
+                    "sha256 is {found}, the run's log says {}",
+                    event.detail["session_json_sha256"]
+                ),
             ),
             // A missing folder is reported once, by `folders`.
             Err(_) => {}

@@ -17,13 +17,25 @@ pub(super) fn check(archive: &Archive, facts: &Facts, audit: &mut Audit) {
     audit.figures += published.len();
     figures(&published, &again, audit);
     if published.verdict() != again.verdict() {
-        audit.fail(FILE, "verdict", format!("is {:?}, derived {:?}", published.verdict(), again.verdict()));
+        audit.fail(
+            FILE,
+            "verdict",
+            format!(
+                "is {:?}, derived {:?}",
+                published.verdict(),
+                again.verdict()
+            ),
+        );
     }
     for (field, same) in [
         ("schema", published.schema() == again.schema()),
         ("study", published.study() == again.study()),
+        ("question", published.question() == again.question()),
         ("arms", published.arms() == again.arms()),
-        ("comparisons", published.comparisons() == again.comparisons()),
+        (
+            "comparisons",
+            published.comparisons() == again.comparisons(),
+        ),
         ("identity", published.identity() == again.identity()),
     ] {
         if !same {
@@ -35,7 +47,15 @@ pub(super) fn check(archive: &Archive, facts: &Facts, audit: &mut Audit) {
 
 fn figures(published: &Figures, again: &Figures, audit: &mut Audit) {
     if published.len() != again.len() {
-        audit.fail(FILE, "", format!("{} figures, the raw facts give {}", published.len(), again.len()));
+        audit.fail(
+            FILE,
+            "",
+            format!(
+                "{} figures, the raw facts give {}",
+                published.len(),
+                again.len()
+            ),
+        );
     }
     for (p, a) in published.all().iter().zip(again.all()) {
         if !p.same_bits(a) {
@@ -54,14 +74,27 @@ fn difference(p: &Published, a: &Published) -> String {
     if p.value().map(f64::to_bits) != a.value().map(f64::to_bits) {
         return format!("is {:?}, derived {:?}", p.value(), a.value());
     }
-    format!("formula, unit or inputs differ: {} {:?}, derived {} {:?}", p.formula(), p.unit(), a.formula(), a.unit())
+    format!(
+        "formula, unit or inputs differ: {} {:?}, derived {} {:?}",
+        p.formula(),
+        p.unit(),
+        a.formula(),
+        a.unit()
+    )
 }
 
 /// The manifest, computed again from the files and the derived verdict, byte for byte.
 fn manifest(archive: &Archive, again: &Figures, audit: &mut Audit) {
-    match (manifest_bytes(archive.path(), again.verdict()), archive.read("manifest.json")) {
+    match (
+        manifest_bytes(archive.path(), again.verdict()),
+        archive.read("manifest.json"),
+    ) {
         (Ok(expected), Ok(found)) if expected == found => {}
-        (Ok(_), Ok(_)) => audit.fail("manifest.json", "", "differs from the one that files and verdict give"),
+        (Ok(_), Ok(_)) => audit.fail(
+            "manifest.json",
+            "",
+            "differs from the one that files and verdict give",
+        ),
         (Err(error), _) | (_, Err(error)) => audit.fail_with("manifest.json", &error),
     }
 }

@@ -30,9 +30,23 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) -> Option<Facts> {
 fn followed(archive: &Archive, session: &SessionFacts, audit: &mut Audit) {
     let file = format!("sessions/{}/requests.jsonl", session.name());
     let bodies = &archive.plan().bodies;
-    let planned: Vec<_> = archive.plan().warmups.iter().map(|b| (false, b)).chain(bodies.iter().map(|b| (true, b))).collect();
+    let planned: Vec<_> = archive
+        .plan()
+        .warmups
+        .iter()
+        .map(|b| (false, b))
+        .chain(bodies.iter().map(|b| (true, b)))
+        .collect();
     if session.end.error.is_none() && session.requests.len() != planned.len() {
-        audit.fail(&file, "", format!("{} requests, the plan has {}", session.requests.len(), planned.len()));
+        audit.fail(
+            &file,
+            "",
+            format!(
+                "{} requests, the plan has {}",
+                session.requests.len(),
+                planned.len()
+            ),
+        );
     }
     for (r, (scored, (name, sha256))) in session.requests.iter().zip(&planned) {
         for (field, found, expected) in [
@@ -41,19 +55,32 @@ fn followed(archive: &Archive, session: &SessionFacts, audit: &mut Audit) {
             ("scored", &r.scored.to_string(), &scored.to_string()),
         ] {
             if found != expected {
-                audit.fail(&file, format!("{}/{field}", r.index), format!("is {found:?}, the plan says {expected:?}"));
+                audit.fail(
+                    &file,
+                    format!("{}/{field}", r.index),
+                    format!("is {found:?}, the plan says {expected:?}"),
+                );
             }
         }
     }
     for (i, r) in session.requests.iter().enumerate() {
         if r.index as usize != i {
-            audit.fail(&file, format!("line {}", i + 1), format!("index is {}", r.index));
+            audit.fail(
+                &file,
+                format!("line {}", i + 1),
+                format!("index is {}", r.index),
+            );
         }
     }
     let expected: BTreeSet<String> = session
         .requests
         .iter()
-        .flat_map(|r| [format!("{}.sse.zst", r.stream), format!("{}.arrivals.json", r.stream)])
+        .flat_map(|r| {
+            [
+                format!("{}.sse.zst", r.stream),
+                format!("{}.arrivals.json", r.stream),
+            ]
+        })
         .collect();
     if expected.len() != session.requests.len() * 2 {
         audit.fail(&file, "stream", "two requests name the same stream");
@@ -79,23 +106,38 @@ fn recompute(archive: &Archive, session: &mut SessionFacts, i: usize, audit: &mu
     };
     audit.streams += 1;
     if raw.arrivals.last().map_or(0, |a| a.end) != raw.body.len() as u64 {
-        audit.fail(format!("{stem}.arrivals.json"), "arrivals", "do not add up to the length of the stream");
+        audit.fail(
+            format!("{stem}.arrivals.json"),
+            "arrivals",
+            "do not add up to the length of the stream",
+        );
     }
     let mut at = raw.sent_ns;
     let mut end = 0;
     for arrival in &raw.arrivals {
         if arrival.ns < at || arrival.end <= end {
-            audit.fail(format!("{stem}.arrivals.json"), "arrivals", "times or offsets run backwards");
+            audit.fail(
+                format!("{stem}.arrivals.json"),
+                "arrivals",
+                "times or offsets run backwards",
+            );
             break;
         }
         (at, end) = (arrival.ns, arrival.end);
     }
     if raw.done_ns < at {
-        audit.fail(format!("{stem}.arrivals.json"), "done_ns", "lies before the last arrival");
+        audit.fail(
+            format!("{stem}.arrivals.json"),
+            "done_ns",
+            "lies before the last arrival",
+        );
     }
     let again = stored.recompute(&raw, session.launch.kind);
     audit.requests += 1;
-    audit.token_hashes += [&again.prompt_hash, &again.generated_hash, &again.text_hash].iter().filter(|h| h.is_some()).count();
+    audit.token_hashes += [&again.prompt_hash, &again.generated_hash, &again.text_hash]
+        .iter()
+        .filter(|h| h.is_some())
+        .count();
     if again != stored {
         let file = format!("sessions/{name}/requests.jsonl");
         for (field, found, expected) in differences(&stored, &again) {
@@ -110,13 +152,19 @@ fn recompute(archive: &Archive, session: &mut SessionFacts, i: usize, audit: &mu
 }
 
 /// Fields that differ, as JSON.
-fn differences(a: &impl serde::Serialize, b: &impl serde::Serialize) -> Vec<(String, Value, Value)> {
+fn differences(
+    a: &impl serde::Serialize,
+    b: &impl serde::Serialize,
+) -> Vec<(String, Value, Value)> {
     let object = |v: Result<Value, serde_json::Error>| match v {
         Ok(Value::Object(map)) => map,
         // A record is a struct of plain fields: it always serialises to an object.
         _ => serde_json::Map::new(),
     };
-    let (a, b) = (object(serde_json::to_value(a)), object(serde_json::to_value(b)));
+    let (a, b) = (
+        object(serde_json::to_value(a)),
+        object(serde_json::to_value(b)),
+    );
     let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     keys.into_iter()
         .filter(|k| a.get(*k) != b.get(*k))

@@ -1,5 +1,7 @@
 //! `derive`: the one pure function from facts to figures, and what it returns.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::compare::{Comparison, compare};
@@ -9,7 +11,7 @@ use super::request::engine_decode_name;
 use super::session::{SessionFigures, arm_figures, session_figures};
 use super::verdict::{Verdict, verdict};
 use crate::archive::{Facts, SCHEMA};
-use crate::study::Role;
+use crate::study::{Role, StudyFile};
 
 /// Figures as they are added.
 #[derive(Debug, Default)]
@@ -32,20 +34,22 @@ pub struct Figures {
     study: String,
     arms: Vec<String>,
     verdict: Verdict,
+    question: Option<String>,
     comparisons: Vec<Comparison>,
     identity: Vec<Identity>,
-    figures: Vec<Published>,
+    #[serde(rename = "figures")]
+    all: Vec<Published>,
 }
 
 impl Figures {
     /// How many figures there are.
     pub fn len(&self) -> usize {
-        self.figures.len()
+        self.all.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.figures.is_empty()
+        self.all.is_empty()
     }
 
     /// `major.minor`.
@@ -61,6 +65,18 @@ impl Figures {
     /// Arms in the study's order; ratios are over the first.
     pub fn arms(&self) -> &[String] {
         &self.arms
+    }
+
+    /// What the study asks, in its own words.
+    pub fn question(&self) -> Option<&str> {
+        self.question.as_deref()
+    }
+
+    /// Comparisons of hashes that break what the study declares: an arm that did not repeat itself.
+    pub fn identity_broken(&self) -> impl Iterator<Item = &Identity> {
+        self.identity
+            .iter()
+            .filter(|i| i.required && i.equal() == Some(false))
     }
 
     /// What can be said, and what cannot.
@@ -80,12 +96,12 @@ impl Figures {
 
     /// Every figure, in the order of derivation.
     pub fn all(&self) -> &[Published] {
-        &self.figures
+        &self.all
     }
 
     /// A figure by id.
     pub fn get(&self, id: &str) -> Option<&Published> {
-        self.figures.iter().find(|f| f.id() == id)
+        self.all.iter().find(|f| f.id() == id)
     }
 
     /// A figure's value by id; absent when the figure is, or has none.
@@ -97,15 +113,28 @@ impl Figures {
 /// Derives every figure. Pure: the same facts give the same bits on every machine.
 pub fn derive(facts: &Facts) -> Figures {
     let mut book = Book::default();
-    let sessions: Vec<SessionFigures<'_>> =
-        facts.sessions.iter().map(|s| session_figures(&mut book, s)).collect();
+    let sessions: Vec<SessionFigures<'_>> = facts
+        .sessions
+        .iter()
+        .map(|s| session_figures(&mut book, s))
+        .collect();
     let arms = &facts.plan.arms;
     for arm in arms {
-        let scored: Vec<&SessionFigures<'_>> =
-            sessions.iter().filter(|s| s.planned.arm == *arm && s.planned.role == Role::Scored).collect();
-        let kind = facts.sessions.iter().find(|s| s.planned.arm == *arm).map(|s| s.launch.kind);
+        let scored: Vec<&SessionFigures<'_>> = sessions
+            .iter()
+            .filter(|s| s.planned.arm == *arm && s.planned.role == Role::Scored)
+            .collect();
+        let kind = facts
+            .sessions
+            .iter()
+            .find(|s| s.planned.arm == *arm)
+            .map(|s| s.launch.kind);
         arm_figures(&mut book, arm, kind.map(engine_decode_name), &scored);
     }
+    // A study file that does not parse declares nothing; the audit reports it.
+    let text = String::from_utf8_lossy(&facts.study_toml);
+    let file = StudyFile::parse(Path::new("study.toml"), &text).ok();
+    let class = file.as_ref().map(|f| f.identity).unwrap_or_default();
     let mut comparisons = Vec::new();
     if let Some((base, others)) = arms.split_first() {
         for other in others {
@@ -118,8 +147,9 @@ pub fn derive(facts: &Facts) -> Figures {
         arms: arms.clone(),
         verdict: Verdict::default(),
         comparisons,
-        identity: identities(arms, &facts.sessions),
-        figures: book.figures,
+        question: file.and_then(|f| f.question),
+        identity: identities(arms, &facts.sessions, class),
+        all: book.figures,
     };
     figures.verdict = verdict(facts, &figures);
     figures

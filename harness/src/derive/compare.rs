@@ -42,24 +42,50 @@ fn pairs_of<'a>(sessions: &'a [SessionFigures<'a>], base: &str, other: &str) -> 
             groups.entry(number).or_default().push(session);
         }
     }
-    let find = |group: &[&'a SessionFigures<'a>], arm: &str| group.iter().copied().find(|s| s.planned.arm == arm);
+    let find = |group: &[&'a SessionFigures<'a>], arm: &str| {
+        group.iter().copied().find(|s| s.planned.arm == arm)
+    };
     groups
         .into_iter()
         .filter_map(|(number, group)| {
             let (a, b) = (find(&group, base)?, find(&group, other)?);
-            let order = if a.planned.index < b.planned.index { PairOrder::Ab } else { PairOrder::Ba };
-            Some(Pair { number, quartet: a.planned.quartet, order, base: a, other: b })
+            let order = if a.planned.index < b.planned.index {
+                PairOrder::Ab
+            } else {
+                PairOrder::Ba
+            };
+            Some(Pair {
+                number,
+                quartet: a.planned.quartet,
+                order,
+                base: a,
+                other: b,
+            })
         })
         .collect()
 }
 
 /// Publishes pairs, estimate, interval, drift and sign-flip test of `other` over `base`.
-pub(super) fn compare(book: &mut Book, sessions: &[SessionFigures<'_>], base: &str, other: &str) -> Vec<Comparison> {
+pub(super) fn compare(
+    book: &mut Book,
+    sessions: &[SessionFigures<'_>],
+    base: &str,
+    other: &str,
+) -> Vec<Comparison> {
     let pairs = pairs_of(sessions, base, other);
-    Metric::ALL.into_iter().map(|metric| compare_metric(book, &pairs, metric, base, other)).collect()
+    Metric::ALL
+        .into_iter()
+        .map(|metric| compare_metric(book, &pairs, metric, base, other))
+        .collect()
 }
 
-fn compare_metric(book: &mut Book, pairs: &[Pair<'_>], metric: Metric, base: &str, other: &str) -> Comparison {
+fn compare_metric(
+    book: &mut Book,
+    pairs: &[Pair<'_>],
+    metric: Metric,
+    base: &str,
+    other: &str,
+) -> Comparison {
     let key = metric.key();
     let prefix = format!("compare/{other}-over-{base}/{key}");
     let mut effects: Vec<Figure<Calculated>> = Vec::new();
@@ -76,7 +102,12 @@ fn compare_metric(book: &mut Book, pairs: &[Pair<'_>], metric: Metric, base: &st
         let inputs = erase(&ratios);
         let id = format!("{scope}/log_ratio");
         let effect = book.add(Figure::by(id, Unit::LogRatio, &Formula::Median, &inputs));
-        book.add(Figure::by(format!("{scope}/ratio"), Unit::Ratio, &Formula::Exp, &[&effect]));
+        book.add(Figure::by(
+            format!("{scope}/ratio"),
+            Unit::Ratio,
+            &Formula::Exp,
+            &[&effect],
+        ));
         effects.push(effect);
     }
 
@@ -92,11 +123,26 @@ fn compare_metric(book: &mut Book, pairs: &[Pair<'_>], metric: Metric, base: &st
         let id = format!("{prefix}/log_ratio{end}");
         let log = book.add(Figure::by(id, Unit::LogRatio, &formula, &inputs));
         has_interval &= log.published().value().is_some();
-        book.add(Figure::by(format!("{prefix}/ratio{end}"), Unit::Ratio, &Formula::Exp, &[&log]));
+        book.add(Figure::by(
+            format!("{prefix}/ratio{end}"),
+            Unit::Ratio,
+            &Formula::Exp,
+            &[&log],
+        ));
     }
     let drift = Formula::PairDrift(orders.clone());
-    let drift = book.add(Figure::by(format!("{prefix}/drift_log"), Unit::LogRatio, &drift, &inputs));
-    book.add(Figure::by(format!("{prefix}/drift"), Unit::Ratio, &Formula::Exp, &[&drift]));
+    let drift = book.add(Figure::by(
+        format!("{prefix}/drift_log"),
+        Unit::LogRatio,
+        &drift,
+        &inputs,
+    ));
+    book.add(Figure::by(
+        format!("{prefix}/drift"),
+        Unit::Ratio,
+        &Formula::Exp,
+        &[&drift],
+    ));
     quartets(book, &prefix, pairs, &effects);
     Comparison {
         metric,
@@ -127,10 +173,16 @@ fn quartets(book: &mut Book, prefix: &str, pairs: &[Pair<'_>], effects: &[Figure
         })
         .collect();
     let inputs = erase(&means);
-    for (name, formula) in
-        [("sign_flip_p", Formula::SignFlipP), ("sign_flip_smallest_p", Formula::SignFlipSmallestP)]
-    {
-        book.add(Figure::by(format!("{prefix}/{name}"), Unit::Probability, &formula, &inputs));
+    for (name, formula) in [
+        ("sign_flip_p", Formula::SignFlipP),
+        ("sign_flip_smallest_p", Formula::SignFlipSmallestP),
+    ] {
+        book.add(Figure::by(
+            format!("{prefix}/{name}"),
+            Unit::Probability,
+            &formula,
+            &inputs,
+        ));
     }
 }
 
@@ -139,9 +191,15 @@ fn erase(figures: &[Figure<Calculated>]) -> Vec<&dyn AnyFigure> {
 }
 
 fn reason(orders: &[PairOrder], effects: &[Figure<Calculated>]) -> String {
-    let missing = effects.iter().filter(|e| e.published().value().is_none()).count();
+    let missing = effects
+        .iter()
+        .filter(|e| e.published().value().is_none())
+        .count();
     if missing > 0 {
-        return format!("{missing} of {} pairs lack this metric in at least one request", effects.len());
+        return format!(
+            "{missing} of {} pairs lack this metric in at least one request",
+            effects.len()
+        );
     }
     if effects.len() < 3 {
         return NoInterval::TooFewPairs(effects.len()).to_string();

@@ -100,7 +100,13 @@ impl Published {
     pub fn same_bits(&self, other: &Self) -> bool {
         self.value.map(f64::to_bits) == other.value.map(f64::to_bits)
             && (&self.id, self.unit, self.label, &self.formula, &self.inputs)
-                == (&other.id, other.unit, other.label, &other.formula, &other.inputs)
+                == (
+                    &other.id,
+                    other.unit,
+                    other.label,
+                    &other.formula,
+                    &other.inputs,
+                )
     }
 }
 
@@ -113,7 +119,10 @@ pub struct Fact {
 
 impl Fact {
     pub(super) fn new(file: &str, field: &str, value: Option<f64>) -> Self {
-        Self { reference: format!("{file}#{field}"), value }
+        Self {
+            reference: format!("{file}#{field}"),
+            value,
+        }
     }
 }
 
@@ -132,23 +141,54 @@ pub struct Figure<L> {
 }
 
 impl<L> Figure<L> {
-    fn make(id: String, value: Option<f64>, unit: Unit, label: Label, formula: &str, inputs: Vec<String>) -> Self {
+    fn make(
+        id: String,
+        value: Option<f64>,
+        unit: Unit,
+        label: Label,
+        formula: &str,
+        inputs: Vec<String>,
+    ) -> Self {
         let value = value.filter(|v| v.is_finite());
-        let published = Published { id, value, unit, label, formula: formula.into(), inputs };
-        Self { published, label: PhantomData }
+        let published = Published {
+            id,
+            value,
+            unit,
+            label,
+            formula: formula.into(),
+            inputs,
+        };
+        Self {
+            published,
+            label: PhantomData,
+        }
     }
 }
 
 impl Figure<Measured> {
     /// A counter as it was read.
     pub fn reading(id: String, unit: Unit, fact: Fact) -> Self {
-        Self::make(id, fact.value, unit, Label::Measured, "reading", vec![fact.reference])
+        Self::make(
+            id,
+            fact.value,
+            unit,
+            Label::Measured,
+            "reading",
+            vec![fact.reference],
+        )
     }
 
     /// A stopwatch: two readings of one clock in nanoseconds, as seconds.
     pub fn interval(id: String, from: Fact, to: Fact) -> Self {
         let value = from.value.zip(to.value).map(|(from, to)| (to - from) / 1e9);
-        Self::make(id, value, Unit::Seconds, Label::Measured, "interval", vec![from.reference, to.reference])
+        Self::make(
+            id,
+            value,
+            Unit::Seconds,
+            Label::Measured,
+            "interval",
+            vec![from.reference, to.reference],
+        )
     }
 }
 
@@ -158,7 +198,14 @@ impl Figure<Calculated> {
         let values: Option<Vec<f64>> = inputs.iter().map(|f| f.published().value).collect();
         let value = values.and_then(|v| formula.apply(&v));
         let references = inputs.iter().map(|f| f.published().id.clone()).collect();
-        Self::make(id, value, unit, Label::Calculated, &formula.id(), references)
+        Self::make(
+            id,
+            value,
+            unit,
+            Label::Calculated,
+            &formula.id(),
+            references,
+        )
     }
 
     /// A formula over a column of facts (telemetry); lines that lack the fact are left out.
@@ -166,7 +213,14 @@ impl Figure<Calculated> {
         let values: Vec<f64> = column.iter().filter_map(|f| f.value).collect();
         let mut references: Vec<String> = column.iter().map(|f| f.reference.clone()).collect();
         references.dedup();
-        Self::make(id, formula.apply(&values), unit, Label::Calculated, &formula.id(), references)
+        Self::make(
+            id,
+            formula.apply(&values),
+            unit,
+            Label::Calculated,
+            &formula.id(),
+            references,
+        )
     }
 }
 

@@ -1,7 +1,8 @@
 //! The named formulas: everything CALCULATED comes out of one of these.
 
 use crate::stats::{
-    Interval, PairEffect, PairEstimate, PairOrder, median, pair_order_estimate, sign_flip, weighted_rate,
+    Interval, PairEffect, PairEstimate, PairOrder, median, pair_order_estimate, sign_flip,
+    weighted_rate,
 };
 
 /// A formula over inputs in a fixed order. What is not an input but shapes it (the order of the
@@ -46,8 +47,10 @@ impl Formula {
     /// The id in `figures.json`.
     pub fn id(&self) -> String {
         let with = |name: &str, orders: &[PairOrder]| {
-            let list: Vec<&str> =
-                orders.iter().map(|o| if *o == PairOrder::Ab { "AB" } else { "BA" }).collect();
+            let list: Vec<&str> = orders
+                .iter()
+                .map(|o| if *o == PairOrder::Ab { "AB" } else { "BA" })
+                .collect();
             format!("{name}({})", list.join(","))
         };
         match self {
@@ -78,19 +81,40 @@ impl Formula {
             ("difference", "first minus second"),
             ("sum", "sum of all"),
             ("quotient", "first over second"),
-            ("per-millisecond-times-1000", "first over second, times 1000"),
-            ("sum-over-sum", "sum of the first half of the inputs over the sum of the second half"),
-            ("median", "median; the mean of the middle two for an even count"),
+            (
+                "per-millisecond-times-1000",
+                "first over second, times 1000",
+            ),
+            (
+                "sum-over-sum",
+                "sum of the first half of the inputs over the sum of the second half",
+            ),
+            (
+                "median",
+                "median; the mean of the middle two for an even count",
+            ),
             ("mean", "arithmetic mean"),
             ("largest", "largest"),
             ("log-ratio", "ln(second / first)"),
             ("exp", "e to the power of the input"),
-            ("pair-order-theta", "theta of d_k = theta + beta s_k by least squares over pairs; s_k = +1 for AB, -1 for BA"),
+            (
+                "pair-order-theta",
+                "theta of d_k = theta + beta s_k by least squares over pairs; s_k = +1 for AB, -1 for BA",
+            ),
             ("pair-order-beta", "beta of the same fit: the drift"),
-            ("pair-order-t95-low", "lower end of theta's 95% t interval, n - 2 degrees of freedom"),
+            (
+                "pair-order-t95-low",
+                "lower end of theta's 95% t interval, n - 2 degrees of freedom",
+            ),
             ("pair-order-t95-high", "upper end of the same"),
-            ("sign-flip-p", "exact two-sided sign-flip test over quartets"),
-            ("sign-flip-smallest-p", "the smallest p that this many quartets can give"),
+            (
+                "sign-flip-p",
+                "exact two-sided sign-flip test over quartets",
+            ),
+            (
+                "sign-flip-smallest-p",
+                "the smallest p that this many quartets can give",
+            ),
         ]
     }
 
@@ -101,7 +125,7 @@ impl Formula {
             (Self::Sum, [_, ..]) => Some(v.iter().sum()),
             (Self::Quotient, [a, b]) => (*b > 0.0).then(|| a / b),
             (Self::PerMillisecond, [a, b]) => (*b > 0.0).then(|| a / b * 1000.0),
-            (Self::SumOverSum, _) if v.len() % 2 == 0 => {
+            (Self::SumOverSum, _) if v.len().is_multiple_of(2) => {
                 let (amounts, seconds) = v.split_at(v.len() / 2);
                 weighted_rate(amounts, seconds)
             }
@@ -125,8 +149,11 @@ fn fit(orders: &[PairOrder], v: &[f64]) -> Option<PairEstimate> {
     if orders.len() != v.len() {
         return None;
     }
-    let pairs: Vec<PairEffect> =
-        v.iter().zip(orders).map(|(&log_ratio, &order)| PairEffect { log_ratio, order }).collect();
+    let pairs: Vec<PairEffect> = v
+        .iter()
+        .zip(orders)
+        .map(|(&log_ratio, &order)| PairEffect { log_ratio, order })
+        .collect();
     pair_order_estimate(&pairs)
 }
 
@@ -162,9 +189,15 @@ mod tests {
         for formula in all {
             let id = formula.id();
             let name = id.split('(').next().unwrap();
-            assert!(Formula::explained().iter().any(|(n, _)| *n == name), "{name} is not explained");
+            assert!(
+                Formula::explained().iter().any(|(n, _)| *n == name),
+                "{name} is not explained"
+            );
         }
-        assert_eq!(Formula::PairEffect(vec![PairOrder::Ab, PairOrder::Ba]).id(), "pair-order-theta(AB,BA)");
+        assert_eq!(
+            Formula::PairEffect(vec![PairOrder::Ab, PairOrder::Ba]).id(),
+            "pair-order-theta(AB,BA)"
+        );
     }
 
     #[test]

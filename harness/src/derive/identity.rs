@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::archive::SessionFacts;
 use crate::replay::RequestRecord;
-use crate::study::Role;
+use crate::study::{Identity as Class, Role};
 
 /// What is hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +46,9 @@ pub struct Identity {
     pub arms: Vec<String>,
     /// What is hashed.
     pub kind: HashKind,
+    /// Whether the study declares that they must be equal.
+    #[serde(default)]
+    pub required: bool,
     /// Sessions compared.
     pub sessions: usize,
     /// Requests that showed a hash in every one of them.
@@ -64,18 +67,36 @@ impl Identity {
 }
 
 /// Compares hashes within each arm and across all arms.
-pub(super) fn identities(arms: &[String], sessions: &[SessionFacts]) -> Vec<Identity> {
-    let scored: Vec<&SessionFacts> = sessions.iter().filter(|s| s.planned.role == Role::Scored).collect();
+pub(super) fn identities(
+    arms: &[String],
+    sessions: &[SessionFacts],
+    class: Class,
+) -> Vec<Identity> {
+    let scored: Vec<&SessionFacts> = sessions
+        .iter()
+        .filter(|s| s.planned.role == Role::Scored)
+        .collect();
     let mut groups: Vec<Vec<String>> = arms.iter().map(|a| vec![a.clone()]).collect();
     if arms.len() > 1 {
         groups.push(arms.to_vec());
     }
     let mut out = Vec::new();
     for group in groups {
-        let members: Vec<&SessionFacts> =
-            scored.iter().copied().filter(|s| group.contains(&s.planned.arm)).collect();
+        let members: Vec<&SessionFacts> = scored
+            .iter()
+            .copied()
+            .filter(|s| group.contains(&s.planned.arm))
+            .collect();
         for kind in [HashKind::Prompt, HashKind::Generated, HashKind::Text] {
-            out.push(identity(&group, kind, &members));
+            let mut found = identity(&group, kind, &members);
+            // Across arms equality is reported, never required. Text stands in for tokens where a
+            // server shows no ids.
+            found.required = group.len() == 1
+                && match kind {
+                    HashKind::Prompt => class != Class::None,
+                    HashKind::Generated | HashKind::Text => class == Class::Exact,
+                };
+            out.push(found);
         }
     }
     out
@@ -83,12 +104,17 @@ pub(super) fn identities(arms: &[String], sessions: &[SessionFacts]) -> Vec<Iden
 
 fn identity(arms: &[String], kind: HashKind, sessions: &[&SessionFacts]) -> Identity {
     let mut seen: BTreeMap<u32, Vec<Option<&str>>> = BTreeMap::new();
-    for r in sessions.iter().flat_map(|s| &s.requests).filter(|r| r.scored) {
+    for r in sessions
+        .iter()
+        .flat_map(|s| &s.requests)
+        .filter(|r| r.scored)
+    {
         seen.entry(r.index).or_default().push(kind.of(r));
     }
     let (mut compared, mut unseen, mut differing) = (0, 0, Vec::new());
     for (index, hashes) in seen {
-        if hashes.len() < sessions.len() || hashes.iter().any(Option::is_none) || sessions.len() < 2 {
+        if hashes.len() < sessions.len() || hashes.iter().any(Option::is_none) || sessions.len() < 2
+        {
             unseen += 1;
             continue;
         }
@@ -97,5 +123,13 @@ fn identity(arms: &[String], kind: HashKind, sessions: &[&SessionFacts]) -> Iden
             differing.push(index);
         }
     }
-    Identity { arms: arms.to_vec(), kind, sessions: sessions.len(), compared, unseen, differing }
+    Identity {
+        arms: arms.to_vec(),
+        kind,
+        required: false,
+        sessions: sessions.len(),
+        compared,
+        unseen,
+        differing,
+    }
 }

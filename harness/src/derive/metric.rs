@@ -21,7 +21,12 @@ pub enum Metric {
 
 impl Metric {
     /// All of them, the primary one first.
-    pub const ALL: [Self; 4] = [Self::DecodeRate, Self::PromptRate, Self::Ttft, Self::ClientWall];
+    pub const ALL: [Self; 4] = [
+        Self::DecodeRate,
+        Self::PromptRate,
+        Self::Ttft,
+        Self::ClientWall,
+    ];
 
     /// The last part of figure ids.
     pub fn key(self) -> &'static str {

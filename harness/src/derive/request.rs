@@ -48,29 +48,47 @@ pub(super) fn engine_decode_name(kind: ServerKind) -> &'static str {
 }
 
 /// Publishes a request's figures. A failed request's are all absent: its times are of a failure.
-pub(super) fn request_figures(book: &mut Book, session: &SessionFacts, r: &RequestRecord) -> RequestFigures {
+pub(super) fn request_figures(
+    book: &mut Book,
+    session: &SessionFacts,
+    r: &RequestRecord,
+) -> RequestFigures {
     let name = session.name();
     let file = format!("sessions/{name}/requests.jsonl");
     let id = |metric: &str| format!("request/{name}/{:03}/{metric}", r.index);
     let fact = |field: &str, value: Option<f64>| {
-        Fact::new(&file, &format!("{}/{field}", r.index), value.filter(|_| r.error.is_none()))
+        Fact::new(
+            &file,
+            &format!("{}/{field}", r.index),
+            value.filter(|_| r.error.is_none()),
+        )
     };
     let whole = |field: &str, value: Option<u64>| fact(field, value.map(|v| v as f64));
     let sent = || whole("sent_ns", Some(r.sent_ns));
     let mut reading = |metric: &str, field: &str, value: Option<u64>| {
-        book.add(Figure::reading(id(metric), Unit::Tokens, whole(field, value)))
+        book.add(Figure::reading(
+            id(metric),
+            Unit::Tokens,
+            whole(field, value),
+        ))
     };
 
     let generated = reading("generated_tokens", "generated_tokens", r.generated_tokens);
-    let first_event = reading("first_event_tokens", "first_event_tokens", r.first_event_tokens);
+    let first_event = reading(
+        "first_event_tokens",
+        "first_event_tokens",
+        r.first_event_tokens,
+    );
     let prompt = reading("prompt_tokens", "prompt_tokens", r.prompt_tokens);
     let cached = reading("cached_tokens", "cached_tokens", r.cached_tokens);
     let engine = r.engine.clone().unwrap_or_default();
     let engine_prompt_tokens = reading("engine_prompt_tokens", "engine/prompt_n", engine.prompt_n);
     let engine_decode_tokens = match session.launch.kind {
-        ServerKind::LlamaCpp | ServerKind::Openai => {
-            reading("engine_decode_tokens", "engine/predicted_n", engine.predicted_n)
-        }
+        ServerKind::LlamaCpp | ServerKind::Openai => reading(
+            "engine_decode_tokens",
+            "engine/predicted_n",
+            engine.predicted_n,
+        ),
         // Its time starts at the first token, so one token is not in it.
         ServerKind::PalindromeEngine | ServerKind::Mock => reading(
             "engine_decode_tokens_after_first",
@@ -84,28 +102,71 @@ pub(super) fn request_figures(book: &mut Book, session: &SessionFacts, r: &Reque
     };
     timer("first_byte", sent(), "first_byte_ns", r.first_byte_ns);
     let ttft = timer("ttft", sent(), "first_token_ns", r.first_token_ns);
-    timer("first_content", sent(), "first_content_ns", r.first_content_ns);
+    timer(
+        "first_content",
+        sent(),
+        "first_content_ns",
+        r.first_content_ns,
+    );
     let wall = timer("client_wall", sent(), "done_ns", Some(r.done_ns));
     let first = whole("first_token_ns", r.first_token_ns);
     let decode_seconds = timer("decode_seconds", first, "last_token_ns", r.last_token_ns);
 
     let mut millis = |metric: &str, field: &str, value: Option<f64>| {
-        book.add(Figure::reading(id(metric), Unit::Milliseconds, fact(field, value)))
+        book.add(Figure::reading(
+            id(metric),
+            Unit::Milliseconds,
+            fact(field, value),
+        ))
     };
     let engine_prompt_ms = millis("engine_prompt_ms", "engine/prompt_ms", engine.prompt_ms);
-    let engine_decode_ms = millis("engine_decode_ms", "engine/predicted_ms", engine.predicted_ms);
+    let engine_decode_ms = millis(
+        "engine_decode_ms",
+        "engine/predicted_ms",
+        engine.predicted_ms,
+    );
 
     let mut by = |metric: &str, unit, formula: &Formula, inputs: &[&dyn super::AnyFigure]| {
         book.add(Figure::by(id(metric), unit, formula, inputs))
     };
-    let decode_tokens = by("decode_tokens", Unit::Tokens, &Formula::Difference, &[&generated, &first_event]);
+    let decode_tokens = by(
+        "decode_tokens",
+        Unit::Tokens,
+        &Formula::Difference,
+        &[&generated, &first_event],
+    );
     let rate = Unit::TokensPerSecond;
-    let decode_rate = by("decode_rate", rate, &Formula::Quotient, &[&decode_tokens, &decode_seconds]);
-    let fresh_prompt_tokens = by("fresh_prompt_tokens", Unit::Tokens, &Formula::Difference, &[&prompt, &cached]);
-    let prompt_rate = by("prompt_rate", rate, &Formula::Quotient, &[&fresh_prompt_tokens, &ttft]);
-    by("engine_prompt_rate", rate, &Formula::PerMillisecond, &[&engine_prompt_tokens, &engine_prompt_ms]);
+    let decode_rate = by(
+        "decode_rate",
+        rate,
+        &Formula::Quotient,
+        &[&decode_tokens, &decode_seconds],
+    );
+    let fresh_prompt_tokens = by(
+        "fresh_prompt_tokens",
+        Unit::Tokens,
+        &Formula::Difference,
+        &[&prompt, &cached],
+    );
+    let prompt_rate = by(
+        "prompt_rate",
+        rate,
+        &Formula::Quotient,
+        &[&fresh_prompt_tokens, &ttft],
+    );
+    by(
+        "engine_prompt_rate",
+        rate,
+        &Formula::PerMillisecond,
+        &[&engine_prompt_tokens, &engine_prompt_ms],
+    );
     let own = engine_decode_name(session.launch.kind);
-    by(own, rate, &Formula::PerMillisecond, &[&engine_decode_tokens, &engine_decode_ms]);
+    by(
+        own,
+        rate,
+        &Formula::PerMillisecond,
+        &[&engine_decode_tokens, &engine_decode_ms],
+    );
 
     RequestFigures {
         index: r.index,

@@ -47,68 +47,169 @@ fn summarise(book: &mut Book, scope: &str, requests: &[&RequestFigures]) {
     ];
     for (metric, amount, time) in rates {
         let inputs = halves(requests, amount, time);
-        book.add(Figure::by(id(metric), Unit::TokensPerSecond, &Formula::SumOverSum, &inputs));
+        book.add(Figure::by(
+            id(metric),
+            Unit::TokensPerSecond,
+            &Formula::SumOverSum,
+            &inputs,
+        ));
     }
     let column = |pick: Pick| requests.iter().map(|r| pick(r)).collect::<Vec<_>>();
     for metric in [Metric::Ttft, Metric::ClientWall] {
         let inputs: Vec<&dyn AnyFigure> = requests.iter().map(|r| r.metric(metric)).collect();
-        book.add(Figure::by(id(metric.key()), Unit::Seconds, &Formula::Median, &inputs));
+        book.add(Figure::by(
+            id(metric.key()),
+            Unit::Seconds,
+            &Formula::Median,
+            &inputs,
+        ));
     }
     let wall = column(|r| &r.wall);
-    book.add(Figure::by(id("client_wall_total"), Unit::Seconds, &Formula::Sum, &wall));
+    book.add(Figure::by(
+        id("client_wall_total"),
+        Unit::Seconds,
+        &Formula::Sum,
+        &wall,
+    ));
     let generated = column(|r| &r.generated);
-    book.add(Figure::by(id("generated_tokens"), Unit::Tokens, &Formula::Sum, &generated));
+    book.add(Figure::by(
+        id("generated_tokens"),
+        Unit::Tokens,
+        &Formula::Sum,
+        &generated,
+    ));
 }
 
 /// The server's own rates over a session or an arm: weighted, in its own convention.
 fn summarise_engine(book: &mut Book, scope: &str, decode_name: &str, requests: &[&RequestFigures]) {
     let totals: [(&str, Pick, Pick); 2] = [
-        ("engine_prompt", |r| &r.engine_prompt_tokens, |r| &r.engine_prompt_ms),
-        (decode_name, |r| &r.engine_decode_tokens, |r| &r.engine_decode_ms),
+        (
+            "engine_prompt",
+            |r| &r.engine_prompt_tokens,
+            |r| &r.engine_prompt_ms,
+        ),
+        (
+            decode_name,
+            |r| &r.engine_decode_tokens,
+            |r| &r.engine_decode_ms,
+        ),
     ];
     for (name, amount, time) in totals {
-        let stem = name.trim_start_matches("engine_").split("_rate").next().unwrap_or(name);
+        let stem = name
+            .trim_start_matches("engine_")
+            .split("_rate")
+            .next()
+            .unwrap_or(name);
         let column = |pick: Pick| requests.iter().map(|r| pick(r)).collect::<Vec<_>>();
         let tokens_id = format!("{scope}/engine_{stem}_tokens");
-        let tokens = book.add(Figure::by(tokens_id, Unit::Tokens, &Formula::Sum, &column(amount)));
+        let tokens = book.add(Figure::by(
+            tokens_id,
+            Unit::Tokens,
+            &Formula::Sum,
+            &column(amount),
+        ));
         let ms_id = format!("{scope}/engine_{stem}_ms");
-        let ms = book.add(Figure::by(ms_id, Unit::Milliseconds, &Formula::Sum, &column(time)));
-        let rate = if stem == "prompt" { "engine_prompt_rate" } else { name };
+        let ms = book.add(Figure::by(
+            ms_id,
+            Unit::Milliseconds,
+            &Formula::Sum,
+            &column(time),
+        ));
+        let rate = if stem == "prompt" {
+            "engine_prompt_rate"
+        } else {
+            name
+        };
         let id = format!("{scope}/{rate}");
-        book.add(Figure::by(id, Unit::TokensPerSecond, &Formula::PerMillisecond, &[&tokens, &ms]));
+        book.add(Figure::by(
+            id,
+            Unit::TokensPerSecond,
+            &Formula::PerMillisecond,
+            &[&tokens, &ms],
+        ));
     }
 }
 
 /// Publishes a session's figures.
-pub(super) fn session_figures<'a>(book: &mut Book, session: &'a SessionFacts) -> SessionFigures<'a> {
+pub(super) fn session_figures<'a>(
+    book: &mut Book,
+    session: &'a SessionFacts,
+) -> SessionFigures<'a> {
     let name = session.name();
     let scope = format!("session/{name}");
-    let requests: Vec<RequestFigures> =
-        session.requests.iter().map(|r| request_figures(book, session, r)).collect();
+    let requests: Vec<RequestFigures> = session
+        .requests
+        .iter()
+        .map(|r| request_figures(book, session, r))
+        .collect();
     let scored: Vec<&RequestFigures> = requests.iter().filter(|r| r.scored).collect();
     summarise(book, &scope, &scored);
-    summarise_engine(book, &scope, engine_decode_name(session.launch.kind), &scored);
+    summarise_engine(
+        book,
+        &scope,
+        engine_decode_name(session.launch.kind),
+        &scored,
+    );
 
     let launch = format!("sessions/{name}/launch.json");
     let end = format!("sessions/{name}/end.json");
     let id = |metric: &str| format!("{scope}/{metric}");
-    let launched = Fact::new(&launch, "launched_ns", Some(session.launch.launched_ns as f64));
+    let launched = Fact::new(
+        &launch,
+        "launched_ns",
+        Some(session.launch.launched_ns as f64),
+    );
     let is_ready = Fact::new(&launch, "ready_ns", Some(session.launch.ready_ns as f64));
     let ready = book.add(Figure::interval(id("launch_to_ready"), launched, is_ready));
     let usage = &session.end.stop.usage;
     let mut counter = |metric: &str, unit, field: &str, value: Option<u64>| {
-        let fact = Fact::new(&end, &format!("stop/usage/{field}"), value.map(|v| v as f64));
+        let fact = Fact::new(
+            &end,
+            &format!("stop/usage/{field}"),
+            value.map(|v| v as f64),
+        );
         book.add(Figure::reading(id(metric), unit, fact))
     };
-    let peak_rss = counter("peak_rss", Unit::Bytes, "peak_rss_bytes", usage.peak_rss_bytes);
-    counter("major_faults", Unit::Count, "major_faults", usage.major_faults);
-    counter("minor_faults", Unit::Count, "minor_faults", usage.minor_faults);
+    let peak_rss = counter(
+        "peak_rss",
+        Unit::Bytes,
+        "peak_rss_bytes",
+        usage.peak_rss_bytes,
+    );
+    counter(
+        "major_faults",
+        Unit::Count,
+        "major_faults",
+        usage.major_faults,
+    );
+    counter(
+        "minor_faults",
+        Unit::Count,
+        "minor_faults",
+        usage.minor_faults,
+    );
     counter("read_bytes", Unit::Bytes, "read_bytes", usage.read_bytes);
     let user = counter("cpu_user", Unit::Milliseconds, "user_ms", usage.user_ms);
-    let system = counter("cpu_system", Unit::Milliseconds, "system_ms", usage.system_ms);
-    let cpu = book.add(Figure::by(id("cpu"), Unit::Milliseconds, &Formula::Sum, &[&user, &system]));
+    let system = counter(
+        "cpu_system",
+        Unit::Milliseconds,
+        "system_ms",
+        usage.system_ms,
+    );
+    let cpu = book.add(Figure::by(
+        id("cpu"),
+        Unit::Milliseconds,
+        &Formula::Sum,
+        &[&user, &system],
+    ));
     telemetry(book, &scope, &name, &session.samples);
-    SessionFigures { planned: &session.planned, requests, ready, peak_rss, cpu }
+    SessionFigures {
+        planned: &session.planned,
+        requests,
+        ready,
+        peak_rss,
+        cpu,
+    }
 }
 
 /// Means of the host's telemetry over a session.
@@ -118,17 +219,35 @@ fn telemetry(book: &mut Book, scope: &str, name: &str, samples: &[HostSample]) {
     let columns: [(&str, &str, Unit, Column); 4] = [
         ("host_cpu_busy", "*/cpu_busy", Unit::Ratio, |s| s.cpu_busy),
         ("host_load1", "*/load1", Unit::Count, |s| s.load1),
-        ("host_psi_cpu_percent", "*/psi_cpu_some10", Unit::Count, |s| s.psi_cpu_some10),
+        (
+            "host_psi_cpu_percent",
+            "*/psi_cpu_some10",
+            Unit::Count,
+            |s| s.psi_cpu_some10,
+        ),
         ("host_cpu_mhz", "*/cpu_mhz", Unit::Count, |s| s.cpu_mhz),
     ];
     for (metric, field, unit, pick) in columns {
-        let column: Vec<Fact> = samples.iter().map(|s| Fact::new(&file, field, pick(s))).collect();
-        book.add(Figure::over_column(format!("{scope}/{metric}"), unit, &Formula::Mean, &column));
+        let column: Vec<Fact> = samples
+            .iter()
+            .map(|s| Fact::new(&file, field, pick(s)))
+            .collect();
+        book.add(Figure::over_column(
+            format!("{scope}/{metric}"),
+            unit,
+            &Formula::Mean,
+            &column,
+        ));
     }
 }
 
 /// Publishes an arm's figures over its scored sessions.
-pub(super) fn arm_figures(book: &mut Book, arm: &str, kind_name: Option<&str>, sessions: &[&SessionFigures]) {
+pub(super) fn arm_figures(
+    book: &mut Book,
+    arm: &str,
+    kind_name: Option<&str>,
+    sessions: &[&SessionFigures],
+) {
     let scope = format!("arm/{arm}");
     let requests: Vec<&RequestFigures> = sessions.iter().flat_map(|s| s.scored()).collect();
     summarise(book, &scope, &requests);
@@ -137,9 +256,16 @@ pub(super) fn arm_figures(book: &mut Book, arm: &str, kind_name: Option<&str>, s
     }
     let mut over = |metric: &str, unit, formula: &Formula, pick: PickSession| {
         let inputs: Vec<&dyn AnyFigure> = sessions.iter().map(|s| pick(s)).collect();
-        book.add(Figure::by(format!("{scope}/{metric}"), unit, formula, &inputs));
+        book.add(Figure::by(
+            format!("{scope}/{metric}"),
+            unit,
+            formula,
+            &inputs,
+        ));
     };
-    over("launch_to_ready", Unit::Seconds, &Formula::Median, |s| &s.ready);
+    over("launch_to_ready", Unit::Seconds, &Formula::Median, |s| {
+        &s.ready
+    });
     over("peak_rss", Unit::Bytes, &Formula::Largest, |s| &s.peak_rss);
     over("cpu", Unit::Milliseconds, &Formula::Median, |s| &s.cpu);
     let mut indices: Vec<u32> = requests.iter().map(|r| r.index).collect();
@@ -147,13 +273,19 @@ pub(super) fn arm_figures(book: &mut Book, arm: &str, kind_name: Option<&str>, s
     indices.dedup();
     for index in indices {
         for metric in Metric::ALL {
-            let inputs: Vec<&dyn AnyFigure> =
-                requests.iter().filter(|r| r.index == index).map(|r| r.metric(metric)).collect();
+            let inputs: Vec<&dyn AnyFigure> = requests
+                .iter()
+                .filter(|r| r.index == index)
+                .map(|r| r.metric(metric))
+                .collect();
             let id = format!("{scope}/request/{index:03}/{}", metric.key());
             book.add(Figure::by(id, metric.unit(), &Formula::Median, &inputs));
         }
-        let generated: Vec<&dyn AnyFigure> =
-            requests.iter().filter(|r| r.index == index).map(|r| &r.generated as &dyn AnyFigure).collect();
+        let generated: Vec<&dyn AnyFigure> = requests
+            .iter()
+            .filter(|r| r.index == index)
+            .map(|r| &r.generated as &dyn AnyFigure)
+            .collect();
         let id = format!("{scope}/request/{index:03}/generated_tokens");
         book.add(Figure::by(id, Unit::Tokens, &Formula::Median, &generated));
     }

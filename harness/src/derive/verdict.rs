@@ -37,14 +37,20 @@ pub(super) fn verdict(facts: &Facts, figures: &Figures) -> Verdict {
 }
 
 fn sentence(figures: &Figures) -> String {
-    let primary = figures.comparisons().iter().filter(|c| c.metric == super::Metric::DecodeRate);
+    let primary = figures
+        .comparisons()
+        .iter()
+        .filter(|c| c.metric == super::Metric::DecodeRate);
     let said: Vec<String> = primary.map(|c| compared(figures, c)).collect();
     if !said.is_empty() {
         return said.join(" ");
     }
     match figures.arms().first() {
         Some(arm) => match figures.value(&format!("arm/{arm}/decode_rate")) {
-            Some(rate) => format!("{arm} generated {} tokens a second; nothing was compared.", three_digits(rate)),
+            Some(rate) => format!(
+                "{arm} generated {} tokens a second; nothing was compared.",
+                three_digits(rate)
+            ),
             None => "Nothing was measured.".into(),
         },
         None => "Nothing was measured.".into(),
@@ -56,11 +62,18 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
     let rate = |arm: &str| figures.value(&format!("arm/{arm}/decode_rate"));
     let at = |end: &str| figures.value(&format!("{}/ratio{end}", c.prefix));
     let Some(ratio) = at("") else {
-        let why = c.no_interval.clone().unwrap_or_else(|| "there are no pairs".into());
+        let why = c
+            .no_interval
+            .clone()
+            .unwrap_or_else(|| "there are no pairs".into());
         return format!("{other} and {base} could not be compared by decode rate: {why}.");
     };
     let rates = match (rate(other), rate(base)) {
-        (Some(b), Some(a)) => format!(" ({} against {} tokens a second)", three_digits(b), three_digits(a)),
+        (Some(b), Some(a)) => format!(
+            " ({} against {} tokens a second)",
+            three_digits(b),
+            three_digits(a)
+        ),
         _ => String::new(),
     };
     let head = format!(
@@ -99,17 +112,25 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
     }
     match &facts.host.checkout {
         Some(checkout) if checkout.dirty => {
-            out.push(format!("The checkout had uncommitted changes over commit {}.", short(&checkout.commit)));
+            out.push(format!(
+                "The checkout had uncommitted changes over commit {}.",
+                short(&checkout.commit)
+            ));
         }
         _ => {}
     }
     let planned = facts.plan.sessions.len();
     if facts.sessions.len() < planned {
-        out.push(format!("Only {} of {planned} planned sessions are recorded.", facts.sessions.len()));
+        out.push(format!(
+            "Only {} of {planned} planned sessions are recorded.",
+            facts.sessions.len()
+        ));
     }
     let resumed = facts.events.iter().filter(|e| e.kind == "resumed").count();
     if resumed > 0 {
-        out.push(format!("The study was interrupted and resumed {resumed} time(s)."));
+        out.push(format!(
+            "The study was interrupted and resumed {resumed} time(s)."
+        ));
     }
     for session in &facts.sessions {
         let name = session.name();
@@ -117,25 +138,38 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
             out.push(format!("Session {name} failed: {error}."));
         }
         if session.end.stop.mode == StopMode::Died {
-            out.push(format!("The server of session {name} died before it was stopped."));
+            out.push(format!(
+                "The server of session {name} died before it was stopped."
+            ));
         }
         for r in session.requests.iter().filter(|r| r.scored) {
             if let Some(error) = &r.error {
-                out.push(format!("Request {} ({}) of session {name} failed: {error}.", r.index, r.body));
+                out.push(format!(
+                    "Request {} ({}) of session {name} failed: {error}.",
+                    r.index, r.body
+                ));
             }
         }
     }
     let guessed = facts
         .sessions
         .iter()
-        .filter(|s| s.requests.iter().any(|r| r.scored && r.token_source == Some(TokenSource::Events)))
+        .filter(|s| {
+            s.requests
+                .iter()
+                .any(|r| r.scored && r.token_source == Some(TokenSource::Events))
+        })
         .count();
     if guessed > 0 {
         out.push(format!(
             "In {guessed} session(s) the server states no token count: one token a streamed event is assumed."
         ));
     }
-    for identity in figures.identity().iter().filter(|i| i.arms.len() == 1 && i.equal() == Some(false)) {
+    for identity in figures
+        .identity()
+        .iter()
+        .filter(|i| i.arms.len() == 1 && i.equal() == Some(false))
+    {
         if identity.kind == HashKind::Text && has_ids(figures, &identity.arms) {
             continue;
         }
@@ -151,7 +185,10 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
 }
 
 fn has_ids(figures: &Figures, arms: &[String]) -> bool {
-    figures.identity().iter().any(|i| i.arms == arms && i.kind == HashKind::Generated && i.compared > 0)
+    figures
+        .identity()
+        .iter()
+        .any(|i| i.arms == arms && i.kind == HashKind::Generated && i.compared > 0)
 }
 
 fn build_warning(arm: &str, launch: &LaunchFacts) -> Option<String> {
@@ -162,13 +199,17 @@ fn build_warning(arm: &str, launch: &LaunchFacts) -> Option<String> {
     }
     match fact("build") {
         Some("wheel") => {
-            let features = fact("features").map(|f| format!(" It reports: {f}.")).unwrap_or_default();
+            let features = fact("features")
+                .map(|f| format!(" It reports: {f}."))
+                .unwrap_or_default();
             Some(format!(
                 "The baseline was not built for this host: {arm} is llama.cpp {version} from a prebuilt wheel.{features}"
             ))
         }
         Some("native") => None,
-        _ => Some(format!("How the baseline was built is not known: {arm} is llama.cpp {version} as found on this host.")),
+        _ => Some(format!(
+            "How the baseline was built is not known: {arm} is llama.cpp {version} as found on this host."
+        )),
     }
 }
 
@@ -178,12 +219,23 @@ fn does_not_follow(facts: &Facts, figures: &Figures) -> Vec<String> {
             "Anything about another host, another model, or another workload than these {} saved requests.",
             facts.plan.bodies.len()
         ),
-        "Anything about answer quality: only times, counts and token equality were recorded.".into(),
+        "Anything about answer quality: only times, counts and token equality were recorded."
+            .into(),
     ];
-    if figures.comparisons().iter().any(|c| c.no_interval.is_some()) {
-        out.push("That a ratio without an interval would hold on a second run: its noise is not known.".into());
+    if figures
+        .comparisons()
+        .iter()
+        .any(|c| c.no_interval.is_some())
+    {
+        out.push(
+            "That a ratio without an interval would hold on a second run: its noise is not known."
+                .into(),
+        );
     }
-    let across = figures.identity().iter().find(|i| i.arms.len() > 1 && i.kind == HashKind::Text);
+    let across = figures
+        .identity()
+        .iter()
+        .find(|i| i.arms.len() > 1 && i.kind == HashKind::Text);
     if across.is_some_and(|i| i.equal() == Some(false)) {
         out.push(
             "That the arms did the same work token for token: their texts differ in at least one request, so \
@@ -205,7 +257,13 @@ mod tests {
 
     #[test]
     fn numbers_carry_three_digits() {
-        for (value, text) in [(71.34, "71.3"), (0.5273, "0.527"), (1240.4, "1240"), (0.00123, "0.00123"), (0.0, "0")] {
+        for (value, text) in [
+            (71.34, "71.3"),
+            (0.5273, "0.527"),
+            (1240.4, "1240"),
+            (0.00123, "0.00123"),
+            (0.0, "0"),
+        ] {
             assert_eq!(three_digits(value), text);
         }
     }

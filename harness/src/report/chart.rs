@@ -10,8 +10,12 @@ use crate::derive::{Comparison, Figures, Metric, three_digits};
 use crate::study::{PlannedSession, Role};
 
 /// Blue, orange and two more that differ in lightness too (Okabe and Ito's colour-blind safe set).
-const COLOURS: [RGBColor; 4] =
-    [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167)];
+const COLOURS: [RGBColor; 4] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+];
 const INK: RGBColor = RGBColor(40, 44, 52);
 const SOFT: RGBColor = RGBColor(140, 149, 159);
 const GRID: RGBColor = RGBColor(232, 235, 239);
@@ -27,7 +31,8 @@ pub fn sessions_svg(facts: &Facts, figures: &Figures) -> Result<String, ReportEr
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         draw(&root, facts, figures).map_err(|e| ReportError::Chart(e.to_string()))?;
-        root.present().map_err(|e| ReportError::Chart(e.to_string()))?;
+        root.present()
+            .map_err(|e| ReportError::Chart(e.to_string()))?;
     }
     Ok(svg)
 }
@@ -84,7 +89,9 @@ fn sessions(area: &Area<'_>, facts: &Facts, figures: &Figures) -> Drawn {
         .axis_desc_style(font(13, INK))
         .draw()?;
     for (x, planned, value) in &points {
-        let partner = points.iter().find(|p| p.1.pair.is_some() && p.1.pair == planned.pair && p.0 > *x);
+        let partner = points
+            .iter()
+            .find(|p| p.1.pair.is_some() && p.1.pair == planned.pair && p.0 > *x);
         if let Some((x2, _, value2)) = partner {
             chart.draw_series(std::iter::once(PathElement::new(
                 vec![(*x, *value), (*x2, *value2)],
@@ -94,13 +101,18 @@ fn sessions(area: &Area<'_>, facts: &Facts, figures: &Figures) -> Drawn {
     }
     for (x, planned, value) in &points {
         let (at, colour) = colour(figures, &planned.arm);
-        let style =
-            if planned.role == Role::Scored { colour.filled() } else { colour.stroke_width(2) };
+        let style = if planned.role == Role::Scored {
+            colour.filled()
+        } else {
+            colour.stroke_width(2)
+        };
         let place = EmptyElement::at((*x, *value));
         if at % 2 == 0 {
             chart.draw_series(std::iter::once(place + Circle::new((0, 0), 7, style)))?;
         } else {
-            chart.draw_series(std::iter::once(place + Rectangle::new([(-6, -6), (6, 6)], style)))?;
+            chart.draw_series(std::iter::once(
+                place + Rectangle::new([(-6, -6), (6, 6)], style),
+            ))?;
         }
     }
     session_names(area, &chart, facts)?;
@@ -108,7 +120,11 @@ fn sessions(area: &Area<'_>, facts: &Facts, figures: &Figures) -> Drawn {
 }
 
 /// Below the axis: position, arm, and what a burn-in is.
-fn session_names<C>(area: &Area<'_>, chart: &ChartContext<'_, SVGBackend<'_>, C>, facts: &Facts) -> Drawn
+fn session_names<C>(
+    area: &Area<'_>,
+    chart: &ChartContext<'_, SVGBackend<'_>, C>,
+    facts: &Facts,
+) -> Drawn
 where
     C: plotters::coord::CoordTranslate<From = (f64, f64)>,
 {
@@ -116,12 +132,18 @@ where
     let (origin_x, origin_y) = area.get_base_pixel();
     let centre = Pos::new(HPos::Center, VPos::Top);
     for planned in &facts.plan.sessions {
-        let (x, y) = chart.as_coord_spec().translate(&(f64::from(planned.index), 0.0));
+        let (x, y) = chart
+            .as_coord_spec()
+            .translate(&(f64::from(planned.index), 0.0));
         let (x, y) = (x - origin_x, y - origin_y);
         let name = format!("{} {}", planned.index, planned.arm);
         area.draw(&Text::new(name, (x, y + 8), font(13, INK).pos(centre)))?;
         if planned.role == Role::BurnIn {
-            area.draw(&Text::new("burn-in", (x, y + 24), font(11, SOFT).pos(centre)))?;
+            area.draw(&Text::new(
+                "burn-in",
+                (x, y + 24),
+                font(11, SOFT).pos(centre),
+            ))?;
         }
     }
     let (width, height) = area.dim_in_pixel();
@@ -144,11 +166,18 @@ fn legend(area: &Area<'_>, figures: &Figures) -> Drawn {
             area.draw(&Rectangle::new([(x - 5, 15), (x + 5, 25)], colour.filled()))?;
         }
         let rate = figures.value(&format!("arm/{arm}/decode_rate"));
-        let text = format!("{arm}: {} tok/s C", rate.map_or_else(|| MISSING.into(), three_digits));
+        let text = format!(
+            "{arm}: {} tok/s C",
+            rate.map_or_else(|| MISSING.into(), three_digits)
+        );
         area.draw(&Text::new(text.clone(), (x + 12, 13), font(14, INK)))?;
         x += 12 + text.chars().count() as i32 * 8 + 26;
     }
-    area.draw(&Text::new("C: calculated from measured times", (x, 14), font(12, SOFT)))?;
+    area.draw(&Text::new(
+        "C: calculated from measured times",
+        (x, 14),
+        font(12, SOFT),
+    ))?;
     Ok(())
 }
 
@@ -159,20 +188,36 @@ fn ratios(area: &Area<'_>, figures: &Figures) -> Drawn {
         .iter()
         .filter_map(|c| {
             let suffix = format!("/{}-over-{}/{}/ratio", c.other, c.base, c.metric.key());
-            let pairs = figures.all().iter().filter(|f| f.id().starts_with("pair/") && f.id().ends_with(&suffix));
+            let pairs = figures
+                .all()
+                .iter()
+                .filter(|f| f.id().starts_with("pair/") && f.id().ends_with(&suffix));
             let estimate = figures.value(&format!("{}/ratio", c.prefix))?;
-            Some((c, pairs.filter_map(crate::derive::Published::value).collect(), estimate))
+            Some((
+                c,
+                pairs.filter_map(crate::derive::Published::value).collect(),
+                estimate,
+            ))
         })
         .collect();
     let Some((first, _, _)) = rows.first() else {
-        area.draw(&Text::new("no arms were compared", (60, 200), font(14, SOFT)))?;
+        area.draw(&Text::new(
+            "no arms were compared",
+            (60, 200),
+            font(14, SOFT),
+        ))?;
         return Ok(());
     };
     let end = |c: &Comparison, which: &str| figures.value(&format!("{}/ratio{which}", c.prefix));
     let (mut low, mut high) = (0.8_f64, 1.25_f64);
     for (c, pairs, estimate) in &rows {
         let ends = [end(c, "_low"), end(c, "_high")];
-        for value in pairs.iter().copied().chain([*estimate]).chain(ends.into_iter().flatten()) {
+        for value in pairs
+            .iter()
+            .copied()
+            .chain([*estimate])
+            .chain(ends.into_iter().flatten())
+        {
             (low, high) = (low.min(value), high.max(value));
         }
     }
@@ -200,17 +245,27 @@ fn ratios(area: &Area<'_>, figures: &Figures) -> Drawn {
         .draw()?;
     for tick in ticks(low, high) {
         let strong = (tick - 1.0).abs() < 1e-12;
-        let style = if strong { INK.stroke_width(1) } else { GRID.stroke_width(1) };
+        let style = if strong {
+            INK.stroke_width(1)
+        } else {
+            GRID.stroke_width(1)
+        };
         // Not through a row's words, which stand in its upper part.
         for row in 0..rows.len() {
             let y = row as f64;
-            chart.draw_series(std::iter::once(PathElement::new(vec![(tick, y), (tick, y + 0.58)], style)))?;
+            chart.draw_series(std::iter::once(PathElement::new(
+                vec![(tick, y), (tick, y + 0.5)],
+                style,
+            )))?;
         }
-        let label = EmptyElement::at((tick, 0.0))
-            + Text::new(format!("{tick}×"), (-10, 8), font(12, INK));
+        let label =
+            EmptyElement::at((tick, 0.0)) + Text::new(format!("{tick}×"), (-10, 8), font(12, INK));
         chart.draw_series(std::iter::once(label))?;
     }
-    chart.draw_series(std::iter::once(PathElement::new(vec![(low, 0.0), (high, 0.0)], SOFT.stroke_width(1))))?;
+    chart.draw_series(std::iter::once(PathElement::new(
+        vec![(low, 0.0), (high, 0.0)],
+        SOFT.stroke_width(1),
+    )))?;
     for (row, (c, pairs, estimate)) in rows.iter().enumerate() {
         let y = count - row as f64 - 0.71;
         let shade = COLOURS[1];
@@ -221,26 +276,36 @@ fn ratios(area: &Area<'_>, figures: &Figures) -> Drawn {
         let mut words = format!("{}: {} C", short_title(c), three_digits(*estimate));
         match (end(c, "_low"), end(c, "_high")) {
             (Some(l), Some(h)) => {
-                chart.draw_series(std::iter::once(PathElement::new(vec![(l, y), (h, y)], shade.stroke_width(3))))?;
-                words.push_str(&format!(" ({} to {})", three_digits(l), three_digits(h)));
+                chart.draw_series(std::iter::once(PathElement::new(
+                    vec![(l, y), (h, y)],
+                    shade.stroke_width(3),
+                )))?;
+                words = format!("{words} ({} to {})", three_digits(l), three_digits(h));
             }
             _ => words.push_str(", no interval"),
         }
         let diamond = EmptyElement::at((*estimate, y))
             + Polygon::new(vec![(-7, 0), (0, -7), (7, 0), (0, 7)], shade.filled());
         chart.draw_series(std::iter::once(diamond))?;
-        let label = EmptyElement::at((low, y)) + Text::new(words, (2, -30), font(13, INK));
+        let label = EmptyElement::at((low, y)) + Text::new(words, (2, -34), font(13, INK));
         chart.draw_series(std::iter::once(label))?;
     }
     let (width, height) = area.dim_in_pixel();
     let note = "circles: pairs · diamond: estimate · bar: 95% interval";
-    let place = (width as i32 / 2 - note.chars().count() as i32 * 3, height as i32 - 18);
+    let place = (
+        width as i32 / 2 - note.chars().count() as i32 * 3,
+        height as i32 - 18,
+    );
     area.draw(&Text::new(note, place, font(12, SOFT)))?;
     Ok(())
 }
 
 fn short_title(c: &Comparison) -> String {
-    let better = if c.metric.higher_is_better() { "higher is better" } else { "lower is better" };
+    let better = if c.metric.higher_is_better() {
+        "higher is better"
+    } else {
+        "lower is better"
+    };
     let name = match c.metric {
         Metric::DecodeRate => "decode rate",
         Metric::PromptRate => "prompt rate",
@@ -252,7 +317,9 @@ fn short_title(c: &Comparison) -> String {
 
 /// Ratios worth a line between the ends.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let all = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
+    let all = [
+        0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0,
+    ];
     let wide = high / low > 8.0;
     all.into_iter()
         .filter(|t| *t >= low && *t <= high)

@@ -38,9 +38,18 @@ pub(super) fn page(source: &Source<'_>) -> Page {
     let figures = source.figures;
     let mut blocks = Vec::new();
     if let Some(problem) = &source.seal_problem {
-        blocks.push(Block::Warning(format!("This evidence is not sealed as it stands: {problem}.")));
+        blocks.push(Block::Warning(format!(
+            "This evidence is not sealed as it stands: {problem}."
+        )));
     }
-    blocks.extend(figures.verdict().warnings.iter().cloned().map(Block::Warning));
+    blocks.extend(
+        figures
+            .verdict()
+            .warnings
+            .iter()
+            .cloned()
+            .map(Block::Warning),
+    );
     blocks.push(Block::Verdict(figures.verdict().sentence.clone()));
     blocks.push(Block::Text(
         "Labels: M measured (read off a clock or counter in this study), C calculated (a named formula over other \
@@ -63,14 +72,28 @@ pub(super) fn page(source: &Source<'_>) -> Page {
     blocks.push(Block::Heading("Where and when"));
     blocks.push(Block::List(host(source)));
     detail::push(source, &mut blocks);
-    Page { title: format!("Study: {}", figures.study()), question: question(source), blocks }
+    Page {
+        title: format!("Study: {}", figures.study()),
+        question: question(source),
+        blocks,
+    }
 }
 
 fn question(source: &Source<'_>) -> String {
-    let names: Vec<String> = source.figures.arms().iter().map(|a| source.label(a)).collect();
+    if let Some(question) = source.figures.question() {
+        return format!("Question: {question}");
+    }
+    let names: Vec<String> = source
+        .figures
+        .arms()
+        .iter()
+        .map(|a| source.label(a))
+        .collect();
     let requests = source.facts.plan.bodies.len();
     match names.split_first() {
-        Some((base, [])) => format!("Question: how fast does {base} answer {requests} saved requests on this host?"),
+        Some((base, [])) => {
+            format!("Question: how fast does {base} answer {requests} saved requests on this host?")
+        }
         Some((base, others)) => format!(
             "Question: how fast do {} and {base} answer the same {requests} saved requests on this host, each session \
              with a fresh server, in mirrored order?",
@@ -83,7 +106,9 @@ fn question(source: &Source<'_>) -> String {
 fn result(source: &Source<'_>) -> Table {
     let figures = source.figures;
     let mut table = Table::new(&["Metric"], 1);
-    table.head.extend(figures.arms().iter().map(|a| source.label(a)));
+    table
+        .head
+        .extend(figures.arms().iter().map(|a| source.label(a)));
     for other in figures.arms().iter().skip(1) {
         table.head.push(format!("{other} / {}", figures.arms()[0]));
         table.head.push("95% interval".into());
@@ -95,12 +120,24 @@ fn result(source: &Source<'_>) -> Table {
             row.push(bare(figures.get(&format!("arm/{arm}/{}", metric.key()))));
         }
         for other in figures.arms().iter().skip(1) {
-            let Some(c) = figures.comparisons().iter().find(|c| c.metric == metric && c.other == *other) else {
+            let Some(c) = figures
+                .comparisons()
+                .iter()
+                .find(|c| c.metric == metric && c.other == *other)
+            else {
                 continue;
             };
             row.push(bare(figures.get(&format!("{}/ratio", c.prefix))));
-            row.push(if c.no_interval.is_some() { "none".into() } else { range(figures, &c.prefix) });
-            row.push(if metric.higher_is_better() { "above 1".into() } else { "below 1".into() });
+            row.push(if c.no_interval.is_some() {
+                "none".into()
+            } else {
+                range(figures, &c.prefix)
+            });
+            row.push(if metric.higher_is_better() {
+                "above 1".into()
+            } else {
+                "below 1".into()
+            });
         }
         table.rows.push(row);
     }
@@ -109,20 +146,42 @@ fn result(source: &Source<'_>) -> Table {
 
 /// Why there is no interval, each reason once.
 fn reasons(figures: &Figures) -> Vec<Block> {
-    let mut reasons: Vec<&str> = figures.comparisons().iter().filter_map(|c| c.no_interval.as_deref()).collect();
+    let mut reasons: Vec<&str> = figures
+        .comparisons()
+        .iter()
+        .filter_map(|c| c.no_interval.as_deref())
+        .collect();
     reasons.dedup();
-    reasons.into_iter().map(|r| Block::Text(format!("Why there is no interval: {r}."))).collect()
+    reasons
+        .into_iter()
+        .map(|r| Block::Text(format!("Why there is no interval: {r}.")))
+        .collect()
 }
 
 fn arms(source: &Source<'_>) -> Table {
-    let mut table =
-        Table::new(&["Arm", "Server", "Build", "Program sha256", "Model sha256", "Ready, median", "Peak RSS", "Command"], 8);
+    let mut table = Table::new(
+        &[
+            "Arm",
+            "Server",
+            "Build",
+            "Program sha256",
+            "Model sha256",
+            "Ready, median",
+            "Peak RSS",
+            "Command",
+        ],
+        8,
+    );
     for arm in source.figures.arms() {
         let Some(session) = source.first_of(arm) else {
             continue;
         };
         let launch = &session.launch;
-        let build: Vec<String> = launch.build.iter().map(|(k, v)| format!("{k}: {v}")).collect();
+        let build: Vec<String> = launch
+            .build
+            .iter()
+            .map(|(k, v)| format!("{k}: {v}"))
+            .collect();
         let models: Vec<&str> = launch.models.iter().map(|m| short(&m.sha256)).collect();
         let figure = |metric: &str| with_unit(source.figures.get(&format!("arm/{arm}/{metric}")));
         table.rows.push(vec![
@@ -142,18 +201,38 @@ fn arms(source: &Source<'_>) -> Table {
 fn host(source: &Source<'_>) -> Vec<String> {
     let host = &source.facts.host;
     let or = |value: &Option<String>| value.clone().unwrap_or_else(|| "not shown".into());
-    let gib = |bytes: Option<u64>| bytes.map_or_else(|| "not shown".into(), |b| format!("{:.1} GiB", b as f64 / (1_u64 << 30) as f64));
+    let gib = |bytes: Option<u64>| {
+        bytes.map_or_else(
+            || "not shown".into(),
+            |b| format!("{:.1} GiB", b as f64 / (1_u64 << 30) as f64),
+        )
+    };
     let mut out = vec![
-        format!("Started {} (UTC), archive {}", host.utc, source.archive_name),
+        format!(
+            "Started {} (UTC), archive {}",
+            host.utc, source.archive_name
+        ),
         format!(
             "CPU {}, {} logical CPUs, {} physical cores, governor {}",
             or(&host.cpu_model),
-            host.logical_cpus.map_or_else(|| "?".into(), |n| n.to_string()),
-            host.physical_cores.map_or_else(|| "?".into(), |n| n.to_string()),
+            host.logical_cpus
+                .map_or_else(|| "?".into(), |n| n.to_string()),
+            host.physical_cores
+                .map_or_else(|| "?".into(), |n| n.to_string()),
             or(&host.governor)
         ),
-        format!("Memory {}, swap {}", gib(host.memory_bytes), gib(host.swap_bytes)),
-        format!("{}, kernel {}, {}, clock source {}", or(&host.os), or(&host.kernel), host.arch, or(&host.clocksource)),
+        format!(
+            "Memory {}, swap {}",
+            gib(host.memory_bytes),
+            gib(host.swap_bytes)
+        ),
+        format!(
+            "{}, kernel {}, {}, clock source {}",
+            or(&host.os),
+            or(&host.kernel),
+            host.arch,
+            or(&host.clocksource)
+        ),
     ];
     match host.virtualised {
         Some(true) => out.push("A virtual machine: other tenants may share its cores".into()),
@@ -162,7 +241,17 @@ fn host(source: &Source<'_>) -> Vec<String> {
     }
     let checkout = host.checkout.as_ref().map_or_else(
         || "no git checkout".into(),
-        |c| format!("commit {}{}", short(&c.commit), if c.dirty { " with uncommitted changes" } else { "" }),
+        |c| {
+            format!(
+                "commit {}{}",
+                short(&c.commit),
+                if c.dirty {
+                    " with uncommitted changes"
+                } else {
+                    ""
+                }
+            )
+        },
     );
     out.push(format!("palindrome {}, {checkout}", host.harness_version));
     out

@@ -33,25 +33,61 @@ pub(super) fn push(source: &Source<'_>, blocks: &mut Vec<Block>) {
     blocks.push(Block::List(methods(source)));
     blocks.push(Block::Heading("Evidence"));
     if let Some(sha256) = &source.manifest_sha256 {
-        blocks.push(Block::Text(format!("sha256 of manifest.json: {sha256}. Check with: palindrome audit ARCHIVE")));
+        blocks.push(Block::Text(format!(
+            "sha256 of manifest.json: {sha256}. Check with: palindrome audit ARCHIVE"
+        )));
     }
     let mut files = Table::new(&["File", "sha256"], 2);
-    files.rows = source.files.iter().map(|(name, sha256)| vec![name.clone(), sha256.clone()]).collect();
+    files.rows = source
+        .files
+        .iter()
+        .map(|(name, sha256)| vec![name.clone(), sha256.clone()])
+        .collect();
     blocks.push(Block::Table(files));
 }
 
 fn requests(source: &Source<'_>) -> Table {
     let figures = source.figures;
-    let mut table = Table::new(&["#", "Body", "Arm", "Tokens", "TTFT, s", "Prompt, tok/s", "Decode, tok/s", "Wall, s"], 3);
-    let Some(first) = source.facts.sessions.iter().find(|s| s.planned.role == Role::Scored) else {
+    let mut table = Table::new(
+        &[
+            "#",
+            "Body",
+            "Arm",
+            "Tokens",
+            "TTFT, s",
+            "Prompt, tok/s",
+            "Decode, tok/s",
+            "Wall, s",
+        ],
+        3,
+    );
+    let Some(first) = source
+        .facts
+        .sessions
+        .iter()
+        .find(|s| s.planned.role == Role::Scored)
+    else {
         return table;
     };
     for r in first.requests.iter().filter(|r| r.scored) {
         for arm in figures.arms() {
-            let at = |metric: &str| bare(figures.get(&format!("arm/{arm}/request/{:03}/{metric}", r.index)));
-            let mut row = vec![r.index.to_string(), r.body.clone(), arm.clone(), at("generated_tokens")];
+            let at = |metric: &str| {
+                bare(figures.get(&format!("arm/{arm}/request/{:03}/{metric}", r.index)))
+            };
+            let mut row = vec![
+                r.index.to_string(),
+                r.body.clone(),
+                arm.clone(),
+                at("generated_tokens"),
+            ];
             row.extend(
-                [Metric::Ttft, Metric::PromptRate, Metric::DecodeRate, Metric::ClientWall].map(|m| at(m.key())),
+                [
+                    Metric::Ttft,
+                    Metric::PromptRate,
+                    Metric::DecodeRate,
+                    Metric::ClientWall,
+                ]
+                .map(|m| at(m.key())),
             );
             table.rows.push(row);
         }
@@ -63,17 +99,32 @@ fn sessions(source: &Source<'_>) -> Table {
     let figures = source.figures;
     let mut table = Table::new(
         &[
-            "Session", "Role", "Decode, tok/s", "Prompt, tok/s", "TTFT, s", "Wall, s", "Own decode, tok/s", "Ready, s",
-            "RSS, MiB", "CPU, ms", "Major faults", "Host busy", "Load",
+            "Session",
+            "Role",
+            "Decode, tok/s",
+            "Prompt, tok/s",
+            "TTFT, s",
+            "Wall, s",
+            "Own decode, tok/s",
+            "Ready, s",
+            "RSS, MiB",
+            "CPU, ms",
+            "Major faults",
+            "Host busy",
+            "Load",
         ],
         2,
     );
     for session in &source.facts.sessions {
         let name = session.name();
         let at = |metric: &str| bare(figures.get(&format!("session/{name}/{metric}")));
-        let own = ["engine_decode_rate_n", "engine_decode_rate_n_minus_1", "engine_decode_rate_as_stated"]
-            .iter()
-            .find_map(|m| figures.get(&format!("session/{name}/{m}")));
+        let own = [
+            "engine_decode_rate_n",
+            "engine_decode_rate_n_minus_1",
+            "engine_decode_rate_as_stated",
+        ]
+        .iter()
+        .find_map(|m| figures.get(&format!("session/{name}/{m}")));
         let role = match session.planned.role {
             Role::BurnIn => "burn-in",
             Role::Scored => "scored",
@@ -81,7 +132,17 @@ fn sessions(source: &Source<'_>) -> Table {
         let mut row = vec![name.clone(), role.into()];
         row.extend(["decode_rate", "prompt_rate", "ttft", "client_wall"].map(at));
         row.push(bare(own));
-        row.extend(["launch_to_ready", "peak_rss", "cpu", "major_faults", "host_cpu_busy", "host_load1"].map(at));
+        row.extend(
+            [
+                "launch_to_ready",
+                "peak_rss",
+                "cpu",
+                "major_faults",
+                "host_cpu_busy",
+                "host_load1",
+            ]
+            .map(at),
+        );
         table.rows.push(row);
     }
     table
@@ -89,7 +150,18 @@ fn sessions(source: &Source<'_>) -> Table {
 
 fn pairs(source: &Source<'_>) -> Table {
     let figures = source.figures;
-    let mut table = Table::new(&["Metric", "Ratio", "Pairs in order", "Estimate", "Drift", "Sign-flip p", "smallest p"], 3);
+    let mut table = Table::new(
+        &[
+            "Metric",
+            "Ratio",
+            "Pairs in order",
+            "Estimate",
+            "Drift",
+            "Sign-flip p",
+            "smallest p",
+        ],
+        3,
+    );
     for c in figures.comparisons() {
         let at = |metric: &str| bare(figures.get(&format!("{}/{metric}", c.prefix)));
         let suffix = format!("/{}-over-{}/{}/ratio", c.other, c.base, c.metric.key());
@@ -113,7 +185,17 @@ fn pairs(source: &Source<'_>) -> Table {
 }
 
 fn identity(source: &Source<'_>) -> Table {
-    let mut table = Table::new(&["Across", "What", "Equal", "Requests compared", "Not shown", "Differ"], 3);
+    let mut table = Table::new(
+        &[
+            "Across",
+            "What",
+            "Equal",
+            "Requests compared",
+            "Not shown",
+            "Differ",
+        ],
+        3,
+    );
     for i in source.figures.identity() {
         let across = match i.arms.as_slice() {
             [arm] => format!("the {} sessions of {arm}", i.sessions),
@@ -131,7 +213,11 @@ fn identity(source: &Source<'_>) -> Table {
             equal.into(),
             i.compared.to_string(),
             i.unseen.to_string(),
-            if differing.is_empty() { "none".into() } else { differing.join(", ") },
+            if differing.is_empty() {
+                "none".into()
+            } else {
+                differing.join(", ")
+            },
         ]);
     }
     table
@@ -139,8 +225,12 @@ fn identity(source: &Source<'_>) -> Table {
 
 fn methods(source: &Source<'_>) -> Vec<String> {
     let plan = &source.facts.plan;
-    let order: Vec<&str> =
-        plan.sessions.iter().filter(|s| s.role == Role::Scored).map(|s| s.arm.as_str()).collect();
+    let order: Vec<&str> = plan
+        .sessions
+        .iter()
+        .filter(|s| s.role == Role::Scored)
+        .map(|s| s.arm.as_str())
+        .collect();
     let mut out = vec![
         format!("Order of scored sessions, fixed before the first started (seed {}): {}", plan.seed, order.join(" ")),
         "The unit is a session: one fresh server process. Requests inside a session are not independent and are never \
@@ -152,8 +242,12 @@ fn methods(source: &Source<'_>) -> Vec<String> {
          Both are the client's convention, the same for every engine."
             .into(),
     ];
-    let used: Vec<&str> =
-        source.figures.all().iter().map(|f| f.formula().split('(').next().unwrap_or_default()).collect();
+    let used: Vec<&str> = source
+        .figures
+        .all()
+        .iter()
+        .map(|f| f.formula().split('(').next().unwrap_or_default())
+        .collect();
     for (name, words) in Formula::explained() {
         if used.contains(name) {
             out.push(format!("{name}: {words}"));

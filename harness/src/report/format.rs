@@ -11,7 +11,11 @@ pub(super) fn with_unit(figure: Option<&Published>) -> String {
         Some((f, value)) => {
             let unit = unit_text(f.unit());
             let space = if unit.is_empty() { "" } else { " " };
-            format!("{}{space}{unit} {}", number(value, f.unit()), f.label().letter())
+            format!(
+                "{}{space}{unit} {}",
+                number(value, f.unit()),
+                f.label().letter()
+            )
         }
         None => MISSING.into(),
     }
@@ -49,8 +53,14 @@ pub(super) fn unit_text(unit: Unit) -> &'static str {
 
 /// `1.05 to 1.21 C`, or a dash.
 pub(super) fn range(figures: &Figures, prefix: &str) -> String {
-    let (low, high) = (figures.get(&format!("{prefix}/ratio_low")), figures.get(&format!("{prefix}/ratio_high")));
-    match (low.and_then(Published::value), high.and_then(Published::value)) {
+    let (low, high) = (
+        figures.get(&format!("{prefix}/ratio_low")),
+        figures.get(&format!("{prefix}/ratio_high")),
+    );
+    match (
+        low.and_then(Published::value),
+        high.and_then(Published::value),
+    ) {
         (Some(l), Some(h)) => format!("{} to {} C", three_digits(l), three_digits(h)),
         _ => MISSING.into(),
     }

@@ -21,11 +21,21 @@ figcaption{color:var(--soft);font-size:.85rem;margin-top:.4rem}li{margin:.2rem 0
 pub(super) fn render(page: &Page, svg: &str) -> String {
     let title = escape(&page.title);
     let mut body = format!("<h1>{title}</h1>\n");
-    for block in page.blocks.iter().filter(|b| matches!(b, Block::Warning(_))) {
+    for block in page
+        .blocks
+        .iter()
+        .filter(|b| matches!(b, Block::Warning(_)))
+    {
         push(&mut body, block, svg);
     }
-    body.push_str(&format!("<p class=\"question\">{}</p>\n", escape(&page.question)));
-    for block in page.blocks.iter().filter(|b| !matches!(b, Block::Warning(_))) {
+    body.push_str("<p class=\"question\">");
+    body.push_str(&escape(&page.question));
+    body.push_str("</p>\n");
+    for block in page
+        .blocks
+        .iter()
+        .filter(|b| !matches!(b, Block::Warning(_)))
+    {
         push(&mut body, block, svg);
     }
     format!(
@@ -37,19 +47,29 @@ pub(super) fn render(page: &Page, svg: &str) -> String {
 
 fn push(out: &mut String, block: &Block, svg: &str) {
     let text = match block {
-        Block::Warning(text) => format!("<p class=\"warning\"><strong>Warning.</strong> {}</p>", escape(text)),
+        Block::Warning(text) => format!(
+            "<p class=\"warning\"><strong>Warning.</strong> {}</p>",
+            escape(text)
+        ),
         Block::Verdict(text) => format!("<p class=\"verdict\">{}</p>", escape(text)),
         Block::Heading(text) => format!("<h2>{}</h2>", escape(text)),
         Block::Text(text) => format!("<p>{}</p>", escape(text)),
         Block::List(items) => {
-            let items: String = items.iter().map(|i| format!("<li>{}</li>", escape(i))).collect();
+            let items: Vec<String> = items
+                .iter()
+                .map(|i| format!("<li>{}</li>", escape(i)))
+                .collect();
+            let items = items.concat();
             format!("<ul>{items}</ul>")
         }
         Block::Table(table) => table_text(table),
         Block::Chart(caption) => {
             // An XML prologue has no place inside HTML.
             let drawing = svg.find("<svg").map_or(svg, |at| &svg[at..]);
-            format!("<figure>{drawing}<figcaption>{}</figcaption></figure>", escape(caption))
+            format!(
+                "<figure>{drawing}<figcaption>{}</figcaption></figure>",
+                escape(caption)
+            )
         }
     };
     out.push_str(&text);
@@ -58,7 +78,7 @@ fn push(out: &mut String, block: &Block, svg: &str) {
 
 fn table_text(table: &Table) -> String {
     let row = |cells: &[String], tag: &str| {
-        let cells: String = cells
+        let cells: Vec<String> = cells
             .iter()
             .enumerate()
             .map(|(c, text)| {
@@ -66,7 +86,7 @@ fn table_text(table: &Table) -> String {
                 format!("<{tag} class=\"{class}\">{}</{tag}>", escape(text))
             })
             .collect();
-        format!("<tr>{cells}</tr>")
+        format!("<tr>{}</tr>", cells.concat())
     };
     let rows: String = table.rows.iter().map(|r| row(r, "td")).collect();
     format!(
@@ -99,6 +119,9 @@ mod tests {
         let block = Block::Text("<script>alert(\"x\")</script> & more".into());
         let mut out = String::new();
         push(&mut out, &block, "");
-        assert_eq!(out, "<p>&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; more</p>\n");
+        assert_eq!(
+            out,
+            "<p>&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; more</p>\n"
+        );
     }
 }

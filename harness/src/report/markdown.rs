@@ -5,11 +5,20 @@ use super::page::{Block, Page, Table};
 /// Renders the page; the chart is linked by its file name.
 pub(super) fn render(page: &Page, chart: &str) -> String {
     let mut out = format!("# {}\n\n", page.title);
-    for block in page.blocks.iter().filter(|b| matches!(b, Block::Warning(_))) {
+    for block in page
+        .blocks
+        .iter()
+        .filter(|b| matches!(b, Block::Warning(_)))
+    {
         push(&mut out, block, chart);
     }
-    out.push_str(&format!("{}\n\n", page.question));
-    for block in page.blocks.iter().filter(|b| !matches!(b, Block::Warning(_))) {
+    out.push_str(&page.question);
+    out.push_str("\n\n");
+    for block in page
+        .blocks
+        .iter()
+        .filter(|b| !matches!(b, Block::Warning(_)))
+    {
         push(&mut out, block, chart);
     }
     out.truncate(out.trim_end().len());
@@ -23,7 +32,11 @@ fn push(out: &mut String, block: &Block, chart: &str) {
         Block::Verdict(text) => format!("**{}**", escape(text)),
         Block::Heading(text) => format!("## {text}"),
         Block::Text(text) => escape(text),
-        Block::List(items) => items.iter().map(|i| format!("* {}", escape(i))).collect::<Vec<_>>().join("\n"),
+        Block::List(items) => items
+            .iter()
+            .map(|i| format!("* {}", escape(i)))
+            .collect::<Vec<_>>()
+            .join("\n"),
         Block::Table(table) => table_text(table),
         Block::Chart(caption) => format!("![{}]({chart})\n\n{}", escape(caption), escape(caption)),
     };
@@ -32,8 +45,19 @@ fn push(out: &mut String, block: &Block, chart: &str) {
 }
 
 fn table_text(table: &Table) -> String {
-    let line = |cells: &[String]| format!("| {} |", cells.iter().map(|c| escape(c)).collect::<Vec<_>>().join(" | "));
-    let rule: Vec<&str> = (0..table.head.len()).map(|c| if c < table.left { "---" } else { "---:" }).collect();
+    let line = |cells: &[String]| {
+        format!(
+            "| {} |",
+            cells
+                .iter()
+                .map(|c| escape(c))
+                .collect::<Vec<_>>()
+                .join(" | ")
+        )
+    };
+    let rule: Vec<&str> = (0..table.head.len())
+        .map(|c| if c < table.left { "---" } else { "---:" })
+        .collect();
     let mut lines = vec![line(&table.head), format!("| {} |", rule.join(" | "))];
     lines.extend(table.rows.iter().map(|row| line(row)));
     lines.join("\n")
@@ -63,6 +87,9 @@ mod tests {
     fn cells_cannot_break_out_of_a_table() {
         let mut table = Table::new(&["a", "b"], 1);
         table.rows.push(vec!["x|y".into(), "1\n2".into()]);
-        assert_eq!(table_text(&table), "| a | b |\n| --- | ---: |\n| x\\|y | 1 2 |");
+        assert_eq!(
+            table_text(&table),
+            "| a | b |\n| --- | ---: |\n| x\\|y | 1 2 |"
+        );
     }
 }

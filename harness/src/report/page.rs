@@ -37,6 +37,10 @@ pub(super) struct Page {
 
 impl Table {
     pub(super) fn new(head: &[&str], left: usize) -> Self {
-        Self { head: head.iter().map(ToString::to_string).collect(), rows: Vec::new(), left }
+        Self {
+            head: head.iter().map(ToString::to_string).collect(),
+            rows: Vec::new(),
+            left,
+        }
     }
 }

@@ -9,7 +9,9 @@ pub fn verdict_table(figures: &Figures) -> String {
     let mut out = String::new();
     let warnings = &figures.verdict().warnings;
     for warning in warnings {
-        out.push_str(&format!("! {warning}\n"));
+        out.push_str("! ");
+        out.push_str(warning);
+        out.push('\n');
     }
     if !warnings.is_empty() {
         out.push('\n');
@@ -38,8 +40,13 @@ fn rows(figures: &Figures) -> Vec<Vec<String>> {
             row.push(bare(figures.get(&format!("arm/{arm}/{}", metric.key()))));
         }
         for other in arms.iter().skip(1) {
-            let found = figures.comparisons().iter().find(|c| c.metric == metric && c.other == *other);
-            row.push(found.map_or_else(String::new, |c| bare(figures.get(&format!("{}/ratio", c.prefix)))));
+            let found = figures
+                .comparisons()
+                .iter()
+                .find(|c| c.metric == metric && c.other == *other);
+            row.push(found.map_or_else(String::new, |c| {
+                bare(figures.get(&format!("{}/ratio", c.prefix)))
+            }));
             row.push(found.map_or_else(String::new, |c| match c.no_interval {
                 Some(_) => "none".into(),
                 None => range(figures, &c.prefix),
@@ -63,18 +70,25 @@ pub(super) fn metric_title(metric: Metric) -> &'static str {
 /// Columns padded to their widest cell; the first to the left, the rest to the right.
 fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0);
+    let width = |c: usize| {
+        rows.iter()
+            .filter_map(|r| r.get(c))
+            .map(|s| s.chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut out = String::new();
     for row in rows {
         let mut line = String::new();
         for (c, cell) in row.iter().enumerate() {
             let pad = " ".repeat(widths[c].saturating_sub(cell.chars().count()));
-            if c == 0 {
-                line.push_str(&format!("{cell}{pad}"));
+            let parts = if c == 0 {
+                [cell.as_str(), &pad, ""]
             } else {
-                line.push_str(&format!("   {pad}{cell}"));
-            }
+                ["   ", &pad, cell]
+            };
+            line.push_str(&parts.concat());
         }
         out.push_str(line.trim_end());
         out.push('\n');

@@ -59,15 +59,32 @@ pub fn write(archive: &Archive, reports: &Path) -> Result<Written, ReportError> 
         facts: &facts,
         figures: &figures,
         seal_problem: check_seal(archive.path())?,
-        manifest_sha256: manifest.is_some().then(|| archive.read("manifest.json")).transpose()?.map(|b| sha256_hex(&b)),
-        files: files.map(|s| (s.name.clone(), s.digest.get("sha256").cloned().unwrap_or_default())).collect(),
+        manifest_sha256: manifest
+            .is_some()
+            .then(|| archive.read("manifest.json"))
+            .transpose()?
+            .map(|b| sha256_hex(&b)),
+        files: files
+            .map(|s| {
+                (
+                    s.name.clone(),
+                    s.digest.get("sha256").cloned().unwrap_or_default(),
+                )
+            })
+            .collect(),
     };
     let page = page(&source);
     let svg = chart::sessions_svg(&facts, &figures)?;
 
     let folder = reports.join(archive.name());
-    fs::create_dir_all(&folder).map_err(|source| ReportError::Io { path: folder.clone(), source })?;
-    let real = folder.canonicalize().map_err(|source| ReportError::Io { path: folder.clone(), source })?;
+    fs::create_dir_all(&folder).map_err(|source| ReportError::Io {
+        path: folder.clone(),
+        source,
+    })?;
+    let real = folder.canonicalize().map_err(|source| ReportError::Io {
+        path: folder.clone(),
+        source,
+    })?;
     if real.starts_with(archive.path()) {
         // Only the folder just made, and only if empty, goes away again.
         let _ = fs::remove_dir(&folder);

@@ -85,12 +85,22 @@ pub fn pair_order_estimate(pairs: &[PairEffect]) -> Option<PairEstimate> {
     let interval = if pairs.len() < 3 {
         Err(NoInterval::TooFewPairs(pairs.len()))
     } else {
-        let rss: f64 = pairs.iter().map(|p| (p.log_ratio - theta - beta * p.order.sign()).powi(2)).sum();
+        let rss: f64 = pairs
+            .iter()
+            .map(|p| (p.log_ratio - theta - beta * p.order.sign()).powi(2))
+            .sum();
         let standard_error = (rss / (n - 2.0) * n / determinant).sqrt();
         let half = t_quantile(0.975, n - 2.0) * standard_error;
-        Ok(Interval { low: theta - half, high: theta + half })
+        Ok(Interval {
+            low: theta - half,
+            high: theta + half,
+        })
     };
-    Some(PairEstimate { theta, beta, interval })
+    Some(PairEstimate {
+        theta,
+        beta,
+        interval,
+    })
 }
 
 #[cfg(test)]
@@ -104,7 +114,8 @@ mod tests {
     #[test]
     fn linear_drift_cancels_in_one_quartet() {
         // True effect 0.2; each session is 0.05 slower than the one before: A B B A.
-        let e = pair_order_estimate(&[pair(0.25, PairOrder::Ab), pair(0.15, PairOrder::Ba)]).unwrap();
+        let e =
+            pair_order_estimate(&[pair(0.25, PairOrder::Ab), pair(0.15, PairOrder::Ba)]).unwrap();
         assert!((e.theta - 0.2).abs() < 1e-15 && (e.beta - 0.05).abs() < 1e-15);
         assert_eq!(e.interval, Err(NoInterval::TooFewPairs(2)));
     }

@@ -6,7 +6,9 @@ mod signflip;
 mod student;
 mod summary;
 
-pub use estimate::{Interval, NoInterval, PairEffect, PairEstimate, PairOrder, pair_order_estimate};
+pub use estimate::{
+    Interval, NoInterval, PairEffect, PairEstimate, PairOrder, pair_order_estimate,
+};
 pub use power::minimum_detectable_effect;
 pub use signflip::{MAX_QUARTETS, SignFlip, sign_flip};
 pub use student::{t_cdf, t_quantile};

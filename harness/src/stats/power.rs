@@ -37,7 +37,8 @@ fn power(noncentrality: f64, df: f64, critical: f64) -> f64 {
     for i in 0..=STEPS {
         let s = (i as f64 * h).max(1e-12);
         let density = libm::exp(log_norm + (df - 1.0) * libm::log(s) - df * s * s / 2.0);
-        let outside = normal_cdf(noncentrality - critical * s) + normal_cdf(-noncentrality - critical * s);
+        let outside =
+            normal_cdf(noncentrality - critical * s) + normal_cdf(-noncentrality - critical * s);
         let weight = if i == 0 || i == STEPS {
             1.0
         } else if i % 2 == 1 {
@@ -61,7 +62,10 @@ mod tests {
     #[test]
     fn nothing_is_detectable_without_an_interval_and_more_pairs_see_more() {
         assert_eq!(minimum_detectable_effect(2), None);
-        let seen: Vec<f64> = [4, 6, 8, 12].iter().filter_map(|&n| minimum_detectable_effect(n)).collect();
+        let seen: Vec<f64> = [4, 6, 8, 12]
+            .iter()
+            .filter_map(|&n| minimum_detectable_effect(n))
+            .collect();
         assert_eq!(seen.len(), 4);
         assert!(seen.windows(2).all(|w| w[0] > w[1]));
     }

@@ -25,12 +25,18 @@ pub fn sign_flip(effects: &[f64]) -> Option<SignFlip> {
     let patterns = 1_u32 << q;
     let extreme = (0..patterns)
         .filter(|pattern| {
-            let sum: f64 =
-                effects.iter().enumerate().map(|(i, e)| if pattern >> i & 1 == 1 { -e } else { *e }).sum();
+            let sum: f64 = effects
+                .iter()
+                .enumerate()
+                .map(|(i, e)| if pattern >> i & 1 == 1 { -e } else { *e })
+                .sum();
             sum.abs() >= tie
         })
         .count();
-    Some(SignFlip { p: extreme as f64 / f64::from(patterns), smallest_p: 2.0 / f64::from(patterns) })
+    Some(SignFlip {
+        p: extreme as f64 / f64::from(patterns),
+        smallest_p: 2.0 / f64::from(patterns),
+    })
 }
 
 #[cfg(test)]
@@ -39,8 +45,20 @@ mod tests {
 
     #[test]
     fn one_quartet_can_never_be_significant() {
-        assert_eq!(sign_flip(&[0.3]), Some(SignFlip { p: 1.0, smallest_p: 1.0 }));
-        assert_eq!(sign_flip(&[0.3; 6]), Some(SignFlip { p: 2.0 / 64.0, smallest_p: 2.0 / 64.0 }));
+        assert_eq!(
+            sign_flip(&[0.3]),
+            Some(SignFlip {
+                p: 1.0,
+                smallest_p: 1.0
+            })
+        );
+        assert_eq!(
+            sign_flip(&[0.3; 6]),
+            Some(SignFlip {
+                p: 2.0 / 64.0,
+                smallest_p: 2.0 / 64.0
+            })
+        );
         assert_eq!(sign_flip(&[]), None);
     }
 }

@@ -44,7 +44,9 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
         return 1.0;
     }
     let front = libm::exp(
-        libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * libm::log(x) + b * libm::log1p(-x),
+        libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b)
+            + a * libm::log(x)
+            + b * libm::log1p(-x),
     );
     // The continued fraction converges fast on this side of the mean; symmetry gives the other.
     if x < (a + 1.0) / (a + b + 2.0) {

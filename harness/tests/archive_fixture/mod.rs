@@ -10,14 +10,18 @@ use palindrome_harness::archive::{Archive, ArchiveWriter, sha256_hex};
 use palindrome_harness::derive::derive;
 use palindrome_harness::host::{CheckoutFacts, HostFacts, HostSample};
 use palindrome_harness::replay::{Arrival, RawResponse, RequestHeader, RequestRecord};
-use palindrome_harness::server::{FileFact, LaunchFacts, ProcessUsage, ServerKind, StopFacts, StopMode};
+use palindrome_harness::server::{
+    FileFact, LaunchFacts, ProcessUsage, ServerKind, StopFacts, StopMode,
+};
 use palindrome_harness::session::SessionEnd;
 use palindrome_harness::study::{Plan, PlannedSession, Role};
 
 /// The study of `coins`: its seed gives exactly those.
 pub fn study(coins: &[bool]) -> String {
     let quartets = coins.len() as u32;
-    let seed = (0..).find(|seed| palindrome_harness::study::coins(*seed, quartets) == coins).unwrap();
+    let seed = (0..1000)
+        .find(|seed| palindrome_harness::study::coins(*seed, quartets) == coins)
+        .unwrap();
     format!(
         "name = \"fixture\"\nquestion = \"Which fixture is faster?\"\nseed = {seed}\nquartets = {quartets}\nidentity = \"exact\"\n\
          [[arm]]\nname = \"A\"\nkind = \"palindrome-engine\"\nmodel = \"m.gguf\"\n\
@@ -26,8 +30,13 @@ pub fn study(coins: &[bool]) -> String {
     )
 }
 
-pub const BODIES: [(&str, &str); 2] =
-    [("one.json", r#"{"messages":[{"role":"user","content":"one"}]}"#), ("two.json", r#"{"messages":[]}"#)];
+pub const BODIES: [(&str, &str); 2] = [
+    (
+        "one.json",
+        r#"{"messages":[{"role":"user","content":"one"}]}"#,
+    ),
+    ("two.json", r#"{"messages":[]}"#),
+];
 
 /// Burn-in, then quartets of A and B: `true` is ABBA.
 pub fn plan(coins: &[bool]) -> Plan {
@@ -39,7 +48,11 @@ pub fn plan(coins: &[bool]) -> Plan {
         pair: None,
     }];
     for (quartet, coin) in coins.iter().enumerate() {
-        let order = if *coin { ["A", "B", "B", "A"] } else { ["B", "A", "A", "B"] };
+        let order = if *coin {
+            ["A", "B", "B", "A"]
+        } else {
+            ["B", "A", "A", "B"]
+        };
         for (at, arm) in order.into_iter().enumerate() {
             sessions.push(PlannedSession {
                 index: sessions.len() as u32,
@@ -54,11 +67,16 @@ pub fn plan(coins: &[bool]) -> Plan {
         schema: "1.0".into(),
         study: "fixture".into(),
         study_sha256: sha256_hex(study(coins).as_bytes()),
-        seed: (0..).find(|seed| palindrome_harness::study::coins(*seed, coins.len() as u32) == coins).unwrap(),
+        seed: (0..1000)
+            .find(|seed| palindrome_harness::study::coins(*seed, coins.len() as u32) == coins)
+            .unwrap(),
         coins: coins.to_vec(),
         arms: vec!["A".into(), "B".into()],
         warmups: vec![],
-        bodies: BODIES.iter().map(|(n, b)| ((*n).to_string(), sha256_hex(b.as_bytes()))).collect(),
+        bodies: BODIES
+            .iter()
+            .map(|(n, b)| ((*n).to_string(), sha256_hex(b.as_bytes())))
+            .collect(),
         sessions,
     }
 }
@@ -82,7 +100,10 @@ pub fn host() -> HostFacts {
         transparent_hugepage: Some("madvise".into()),
         virtualised: Some(true),
         harness_version: "0.1.0".into(),
-        checkout: Some(CheckoutFacts { commit: "0123456789abcdef0123".into(), dirty: true }),
+        checkout: Some(CheckoutFacts {
+            commit: "0123456789abcdef0123".into(),
+            dirty: true,
+        }),
         versions: BTreeMap::new(),
     }
 }
@@ -90,24 +111,52 @@ pub fn host() -> HostFacts {
 pub fn launch(planned: &PlannedSession, start_ns: u64) -> LaunchFacts {
     let llama = planned.arm == "B";
     let build: &[(&str, &str)] = if llama {
-        &[("build", "wheel"), ("version", "b11434"), ("features", "SSE3, AVX")]
+        &[
+            ("build", "wheel"),
+            ("version", "b11434"),
+            ("features", "SSE3, AVX"),
+        ]
     } else {
         &[("version", "0.1.0")]
     };
     LaunchFacts {
         schema: "1.0".into(),
         arm: planned.arm.clone(),
-        label: if llama { "llama.cpp".into() } else { "palindrome-engine".into() },
-        kind: if llama { ServerKind::LlamaCpp } else { ServerKind::PalindromeEngine },
-        command: vec!["server".into(), "--port".into(), "8080".into(), "<model>".into()],
+        label: if llama {
+            "llama.cpp".into()
+        } else {
+            "palindrome-engine".into()
+        },
+        kind: if llama {
+            ServerKind::LlamaCpp
+        } else {
+            ServerKind::PalindromeEngine
+        },
+        command: vec![
+            "server".into(),
+            "--port".into(),
+            "8080".into(),
+            "<model>".into(),
+        ],
         env: BTreeMap::new(),
         cwd: "/".into(),
         port: 8080,
         pid: 100 + planned.index,
-        binary: FileFact { path: "server".into(), bytes: 3, sha256: sha256_hex(planned.arm.as_bytes()) },
+        binary: FileFact {
+            path: "server".into(),
+            bytes: 3,
+            sha256: sha256_hex(planned.arm.as_bytes()),
+        },
         libraries: vec![],
-        models: vec![FileFact { path: "model.gguf".into(), bytes: 3, sha256: sha256_hex(b"model") }],
-        build: build.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect(),
+        models: vec![FileFact {
+            path: "model.gguf".into(),
+            bytes: 3,
+            sha256: sha256_hex(b"model"),
+        }],
+        build: build
+            .iter()
+            .map(|(k, v)| ((*k).to_string(), (*v).to_string()))
+            .collect(),
         launched_ns: start_ns,
         ready_ns: start_ns + 250_000_000,
     }
@@ -119,7 +168,10 @@ pub fn response(sent_ns: u64, first_ns: u64, gap_ns: u64, tokens: u64) -> RawRes
     let mut arrivals = Vec::new();
     let mut push = |text: String, ns: u64, body: &mut Vec<u8>| {
         body.extend_from_slice(format!("data: {text}\n\n").as_bytes());
-        arrivals.push(Arrival { ns, end: body.len() as u64 });
+        arrivals.push(Arrival {
+            ns,
+            end: body.len() as u64,
+        });
     };
     for i in 0..tokens {
         let text = format!(
@@ -172,7 +224,12 @@ pub fn write_session(writer: &ArchiveWriter, planned: &PlannedSession) {
         let record = RequestRecord::assemble(header, &raw, facts.kind);
         assert_eq!(record.error, None);
         session.request(&record, &raw).unwrap();
-        let sample = HostSample { ns: sent, cpu_busy: Some(0.5), load1: Some(1.0), ..HostSample::default() };
+        let sample = HostSample {
+            ns: sent,
+            cpu_busy: Some(0.5),
+            load1: Some(1.0),
+            ..HostSample::default()
+        };
         session.host_sample(&sample).unwrap();
         sent = raw.done_ns + 5_000_000;
     }
@@ -184,18 +241,40 @@ pub fn write_session(writer: &ArchiveWriter, planned: &PlannedSession) {
         system_ms: Some(50),
         read_bytes: None,
     };
-    let stop = StopFacts { mode: StopMode::Terminated, exit_code: Some(0), signal: None, port_free: true, usage };
-    let end = SessionEnd { schema: "1.0".into(), started_ns: start, ended_ns: sent + 1, stop, error: None };
+    let stop = StopFacts {
+        mode: StopMode::Terminated,
+        exit_code: Some(0),
+        signal: None,
+        port_free: true,
+        usage,
+    };
+    let end = SessionEnd {
+        schema: "1.0".into(),
+        started_ns: start,
+        ended_ns: sent + 1,
+        stop,
+        error: None,
+    };
     session.end(&end).unwrap();
     session.commit().unwrap();
 }
 
 pub fn workload() -> Vec<(String, Vec<u8>)> {
-    BODIES.iter().map(|(n, b)| ((*n).to_string(), b.as_bytes().to_vec())).collect()
+    BODIES
+        .iter()
+        .map(|(n, b)| ((*n).to_string(), b.as_bytes().to_vec()))
+        .collect()
 }
 
 pub fn create(root: &Path, coins: &[bool]) -> ArchiveWriter {
-    ArchiveWriter::create(root, study(coins).as_bytes(), &plan(coins), &host(), &workload()).unwrap()
+    ArchiveWriter::create(
+        root,
+        study(coins).as_bytes(),
+        &plan(coins),
+        &host(),
+        &workload(),
+    )
+    .unwrap()
 }
 
 /// A whole sealed archive below `root`.
