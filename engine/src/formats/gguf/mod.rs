@@ -10,6 +10,8 @@ mod header;
 mod metadata;
 mod split;
 mod tensors;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use error::GgufError;
