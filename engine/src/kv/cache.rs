@@ -83,6 +83,7 @@ impl KvCache {
     }
 
     /// A copy of the first `len` positions.
+    #[must_use]
     pub fn prefix(&self, len: usize) -> Self {
         let chunks = len.min(self.len).div_ceil(CHUNK);
         let copy = |layer: &Layer| Layer {

@@ -126,25 +126,21 @@ impl GptOss {
 fn windows(keys: Keys<'_>, layers: usize) -> Result<Vec<Option<usize>>, ModelError> {
     let window = keys.count("attention.sliding_window", 1..=1 << 24)?;
     let key = "attention.sliding_window_pattern";
-    let windowed: Vec<bool> = match keys.meta.get(&keys.key(key)) {
-        Some(Value::Array(flags)) => {
-            let flag = |value: &Value| match value {
-                Value::Bool(b) => Ok(*b),
-                Value::U32(n) => Ok(*n != 0),
-                Value::I32(n) => Ok(*n != 0),
-                other => Err(keys.wrong(key, format!("{other:?}"), "booleans or a period")),
-            };
-            let flags = flags.iter().map(flag).collect::<Result<Vec<_>, _>>()?;
-            if flags.len() != layers {
-                let found = format!("an array of {}", flags.len());
-                return Err(keys.wrong(key, found, format!("{layers} values, one a layer")));
-            }
-            flags
+    let windowed: Vec<bool> = if let Some(Value::Array(flags)) = keys.meta.get(&keys.key(key)) {
+        if flags.len() != layers {
+            let found = format!("an array of {}", flags.len());
+            return Err(keys.wrong(key, found, format!("{layers} values, one a layer")));
         }
-        _ => {
-            let period = keys.opt_count(key, 1..=1024)?.unwrap_or(2);
-            (0..layers).map(|i| i % period < period - 1).collect()
-        }
+        let flag = |value: &Value| match value {
+            Value::Bool(b) => Ok(*b),
+            Value::U32(n) => Ok(*n != 0),
+            Value::I32(n) => Ok(*n != 0),
+            other => Err(keys.wrong(key, format!("{other:?}"), "booleans or a period")),
+        };
+        flags.iter().map(flag).collect::<Result<_, _>>()?
+    } else {
+        let period = keys.opt_count(key, 1..=1024)?.unwrap_or(2);
+        (0..layers).map(|i| i % period < period - 1).collect()
     };
     Ok(windowed.into_iter().map(|w| w.then_some(window)).collect())
 }

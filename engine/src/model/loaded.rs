@@ -218,6 +218,7 @@ impl LoadedModel {
         check_values(&file, &team)?;
         let name = meta.opt_str("general.name")?.unwrap_or(stem).to_owned();
         Ok(Self {
+            file,
             model,
             team,
             isa,
@@ -226,7 +227,6 @@ impl LoadedModel {
             block,
             name,
             architecture,
-            file,
         })
     }
 

@@ -7,6 +7,8 @@ mod llama;
 mod loaded;
 mod rope_keys;
 mod tensors;
+#[cfg(test)]
+mod tests;
 
 pub use error::{ForwardError, ModelError};
 pub use loaded::{DEFAULT_CTX, LoadOptions, LoadedModel, SUPPORTED_ARCHITECTURES, Want};

@@ -8,15 +8,9 @@ pub fn clamped_swiglu(gate: &mut [f32], up: &[f32]) {
     const ALPHA: f32 = 1.702;
     const LIMIT: f32 = 7.0;
     for (g, &u) in gate.iter_mut().zip(up) {
-        // `min` and `clamp` would replace a NaN; comparisons let it through to be found.
+        // `min` would replace a NaN; a comparison and `clamp` let it through to be found.
         let gate = if *g > LIMIT { LIMIT } else { *g };
-        let up = if u > LIMIT {
-            LIMIT
-        } else if u < -LIMIT {
-            -LIMIT
-        } else {
-            u
-        };
+        let up = u.clamp(-LIMIT, LIMIT);
         *g = (gate * sigmoid(ALPHA * gate)) * (up + 1.0);
     }
 }

@@ -86,7 +86,9 @@ fn attend(
         }
     }
     for (out, total) in out.chunks_exact_mut(head_dim).zip(totals) {
-        out.iter_mut().for_each(|v| *v /= total);
+        for v in out {
+            *v /= total;
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 /// Adding and subtracting 1.5 * 2^23 rounds to the nearest integer, halves to even.
 const ROUNDER: f32 = 12_582_912.0;
 /// ln 2 in two parts; the first has 9 trailing zero bits, so n times it is exact.
-const LN2_HIGH: f32 = 0.693_359_375;
+const LN2_HIGH: f32 = 355.0 / 512.0;
 const LN2_LOW: f32 = -2.121_944_4e-4;
 
 /// e^x, within 1.25 units in the last place. Below -87 the result is 0 (no denormals), above 88.7

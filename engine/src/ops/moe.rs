@@ -177,8 +177,9 @@ pub fn moe(
     out.clear();
     out.resize(x.n * hidden, 0.0);
     for (t, out) in out.chunks_exact_mut(hidden).enumerate() {
-        for pair in t * k..(t + 1) * k {
-            let (weight, slot) = (choices[pair].weight, groups.slots[pair]);
+        let pairs = t * k..(t + 1) * k;
+        for (choice, &slot) in choices[pairs.clone()].iter().zip(&groups.slots[pairs]) {
+            let weight = choice.weight;
             for (o, y) in out.iter_mut().zip(&outputs[slot * hidden..][..hidden]) {
                 *o += weight * y;
             }

@@ -98,6 +98,10 @@ impl Team {
         let mut epoch = lock(&self.turn);
         *epoch += 1;
         let shared = &*self.shared;
+        #[expect(
+            clippy::transmute_ptr_to_ptr,
+            reason = "`as` may not extend a lifetime"
+        )]
         // SAFETY: only the lifetime changes. `run` does not return, nor unwind, before it has
         // closed the job and seen that no worker is inside, so the borrow outlives every use.
         let job: Job = unsafe {

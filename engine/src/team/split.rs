@@ -135,7 +135,9 @@ mod tests {
         let team = Team::new(3);
         let mut data = vec![0usize; 103];
         team.for_chunks(&mut data, 10, |i, part| {
-            part.iter_mut().for_each(|x| *x += i + 1)
+            for x in part {
+                *x += i + 1;
+            }
         });
         assert!(data.iter().enumerate().all(|(i, &x)| x == i / 10 + 1));
     }

@@ -1,5 +1,6 @@
 //! Golden logits (`golden/README.md`) and how far the engine's are from them.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -73,10 +74,11 @@ pub fn model_path(golden: &Golden) -> PathBuf {
 /// sha256 of a file, lowercase hex.
 pub fn sha256(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    Sha256::digest(&bytes)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect()
+    let digest = Sha256::digest(&bytes);
+    digest.iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").unwrap();
+        hex
+    })
 }
 
 /// Runs the case's tokens and compares.

@@ -1,0 +1,236 @@
+//! Files that cannot be served are refused with what is wrong, where, and what would be right.
+
+use std::collections::BTreeMap;
+
+use super::{ForwardError, LoadOptions, LoadedModel, ModelError, Want};
+use crate::formats::blocks::GgmlType;
+use crate::formats::gguf::{GgufFile, GgufWriter, Value};
+
+const HIDDEN: u64 = 32;
+const WIDTH: u64 = 64;
+const EXPERTS: u64 = 4;
+const VOCAB: u64 = 48;
+
+/// A tiny gpt-oss file that tests change before they open it.
+struct Draft {
+    meta: BTreeMap<String, Value>,
+    tensors: BTreeMap<String, (Vec<u64>, f32)>,
+}
+
+impl Draft {
+    /// One layer; every weight is `0.01` but those of the norms, which are 1.
+    fn gpt_oss() -> Self {
+        let mut draft = Self {
+            meta: BTreeMap::new(),
+            tensors: BTreeMap::new(),
+        };
+        draft.set("general.architecture", Value::String("gpt-oss".into()));
+        for (key, value) in [
+            ("block_count", 1),
+            ("context_length", 64),
+            ("embedding_length", HIDDEN as u32),
+            ("attention.head_count", 4),
+            ("attention.head_count_kv", 2),
+            ("attention.key_length", 8),
+            ("attention.value_length", 8),
+            ("attention.sliding_window", 4),
+            ("expert_count", EXPERTS as u32),
+            ("expert_used_count", 2),
+            ("expert_feed_forward_length", WIDTH as u32),
+        ] {
+            draft.set(&format!("gpt-oss.{key}"), Value::U32(value));
+        }
+        let eps = "gpt-oss.attention.layer_norm_rms_epsilon";
+        draft.set(eps, Value::F32(1e-5));
+        for (name, dims, value) in [
+            ("token_embd.weight", vec![HIDDEN, VOCAB], 0.01),
+            ("output_norm.weight", vec![HIDDEN], 1.0),
+            ("blk.0.attn_norm.weight", vec![HIDDEN], 1.0),
+            ("blk.0.attn_q.weight", vec![HIDDEN, 32], 0.01),
+            ("blk.0.attn_k.weight", vec![HIDDEN, 16], 0.01),
+            ("blk.0.attn_v.weight", vec![HIDDEN, 16], 0.01),
+            ("blk.0.attn_output.weight", vec![32, HIDDEN], 0.01),
+            ("blk.0.attn_sinks.weight", vec![4], 0.01),
+            ("blk.0.post_attention_norm.weight", vec![HIDDEN], 1.0),
+            ("blk.0.ffn_gate_inp.weight", vec![HIDDEN, EXPERTS], 0.01),
+            (
+                "blk.0.ffn_gate_exps.weight",
+                vec![HIDDEN, WIDTH, EXPERTS],
+                0.01,
+            ),
+            (
+                "blk.0.ffn_up_exps.weight",
+                vec![HIDDEN, WIDTH, EXPERTS],
+                0.01,
+            ),
+            (
+                "blk.0.ffn_down_exps.weight",
+                vec![WIDTH, HIDDEN, EXPERTS],
+                0.01,
+            ),
+        ] {
+            draft.tensors.insert(name.to_owned(), (dims, value));
+        }
+        draft
+    }
+
+    fn set(&mut self, key: &str, value: Value) {
+        self.meta.insert(key.to_owned(), value);
+    }
+
+    fn open(&self) -> GgufFile {
+        let mut writer = GgufWriter::default();
+        for (key, value) in &self.meta {
+            writer.set(key, value.clone());
+        }
+        for (name, (dims, _)) in &self.tensors {
+            writer.tensor(name, GgmlType::F32, dims);
+        }
+        let mut bytes = writer.header();
+        for (dims, value) in self.tensors.values() {
+            let count = dims.iter().product::<u64>() as usize;
+            bytes.extend(std::iter::repeat_n(value.to_le_bytes(), count).flatten());
+            let padding = writer.padding(4 * count as u64);
+            bytes.extend(std::iter::repeat_n(0, padding));
+        }
+        GgufFile::parse(bytes).unwrap()
+    }
+
+    fn load(&self) -> Result<LoadedModel, ModelError> {
+        LoadedModel::from_file(self.open(), "tiny", &LoadOptions::default())
+    }
+
+    /// The message of the refusal.
+    fn refusal(&self) -> String {
+        self.load().err().expect("the file is at fault").to_string()
+    }
+}
+
+fn changed(key: &str, value: Value) -> Draft {
+    let mut draft = Draft::gpt_oss();
+    draft.set(key, value);
+    draft
+}
+
+#[test]
+fn a_sound_file_runs() {
+    let model = Draft::gpt_oss().load().unwrap();
+    assert_eq!(
+        (model.name(), model.n_ctx(), model.vocab()),
+        ("tiny", 64, 48)
+    );
+    let logits = model.logits(&[1, 2, 3]).unwrap();
+    assert_eq!((logits.len(), logits[0].len()), (3, 48));
+    let mut cache = model.new_cache();
+    let bad = model.forward(&mut cache, &[48], Want::Last);
+    assert_eq!(bad, Err(ForwardError::BadToken { id: 48, vocab: 48 }));
+    let long = model.forward(&mut cache, &[0; 65], Want::Last);
+    assert_eq!(
+        long,
+        Err(ForwardError::ContextFull {
+            needed: 65,
+            ctx: 64
+        })
+    );
+    assert!(cache.is_empty());
+}
+
+#[test]
+fn wrong_metadata_is_named() {
+    let key = |k: &str| format!("gpt-oss.{k}");
+    for (name, value, parts) in [
+        ("expert_used_count", 5, ["is 5", "at most expert_count = 4"]),
+        (
+            "attention.head_count_kv",
+            3,
+            ["is 3", "a divisor of attention.head_count = 4"],
+        ),
+        ("context_length", 0, ["is 0", "1 to 16777216"]),
+        ("block_count", 4_000_000_000, ["is 4000000000", "1 to 1024"]),
+        ("attention.key_length", 7, ["is 8", "the key length, 7"]),
+        ("attention.sliding_window", 0, ["is 0", "1 to"]),
+    ] {
+        let message = changed(&key(name), Value::U32(value)).refusal();
+        for part in parts {
+            assert!(message.contains(part), "{name}: {message}");
+        }
+    }
+    let eps = key("attention.layer_norm_rms_epsilon");
+    let message = changed(&eps, Value::F32(f32::NAN)).refusal();
+    assert!(
+        message.contains(&eps) && message.contains("between 0 and 1"),
+        "{message}"
+    );
+    let mut draft = Draft::gpt_oss();
+    draft.meta.remove("gpt-oss.expert_count");
+    let message = draft.refusal();
+    assert!(message.contains("gpt-oss.expert_count"), "{message}");
+    let message = changed("general.architecture", Value::String("clip".into())).refusal();
+    assert!(
+        message.contains("`clip`") && message.contains("gpt-oss, llama"),
+        "{message}"
+    );
+    let message = changed(
+        "gpt-oss.rope.scaling.type",
+        Value::String("longrope".into()),
+    )
+    .refusal();
+    assert!(
+        message.contains("`longrope`") && message.contains("yarn"),
+        "{message}"
+    );
+}
+
+#[test]
+fn wrong_tensors_are_named() {
+    let mut draft = Draft::gpt_oss();
+    draft.tensors.get_mut("blk.0.attn_q.weight").unwrap().0 = vec![HIDDEN, 40];
+    let message = draft.refusal();
+    assert_eq!(
+        message,
+        "tensor `blk.0.attn_q.weight` has shape [32, 40], expected [32, 32]"
+    );
+    let mut draft = Draft::gpt_oss();
+    draft.tensors.remove("blk.0.ffn_up_exps.weight");
+    let message = draft.refusal();
+    assert!(
+        message.contains("`blk.0.ffn_up_exps.weight` is missing"),
+        "{message}"
+    );
+    assert!(message.contains("[32, 64, 4]"), "{message}");
+    let mut draft = Draft::gpt_oss();
+    draft.tensors.get_mut("blk.0.attn_k.weight").unwrap().1 = f32::NAN;
+    let message = draft.refusal();
+    assert_eq!(message, "tensor `blk.0.attn_k.weight`, row 0, block 0: NaN");
+}
+
+#[test]
+fn a_context_over_the_limit_is_refused() {
+    for ctx in [0, 65] {
+        let options = LoadOptions {
+            ctx: Some(ctx),
+            ..LoadOptions::default()
+        };
+        let result = LoadedModel::from_file(Draft::gpt_oss().open(), "tiny", &options);
+        let message = result.err().unwrap().to_string();
+        assert!(message.contains(&format!("{ctx} tokens")) && message.contains("1 to 64"));
+    }
+}
+
+#[test]
+fn numbers_out_of_range_are_an_error_that_says_where() {
+    let mut draft = Draft::gpt_oss();
+    draft
+        .tensors
+        .get_mut("blk.0.post_attention_norm.weight")
+        .unwrap()
+        .1 = 1e30;
+    let model = draft.load().unwrap();
+    let mut cache = model.new_cache();
+    let error = model.forward(&mut cache, &[1, 2], Want::Last).unwrap_err();
+    assert!(
+        error.to_string().contains("position 0, in layer 0"),
+        "{error}"
+    );
+    assert!(cache.is_empty());
+}
