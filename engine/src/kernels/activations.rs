@@ -56,7 +56,7 @@ impl Activations {
         self.d.clear();
         self.sums.clear();
         self.overflow = false;
-        if precision == Precision::Reference || k % BLOCK != 0 {
+        if precision == Precision::Reference || !k.is_multiple_of(BLOCK) {
             return;
         }
         self.q.resize(n * k, 0);

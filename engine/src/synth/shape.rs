@@ -95,7 +95,7 @@ impl Shape {
             ("--expert-width", self.expert_width),
         ];
         for (flag, found) in blocks {
-            let wrong = found == 0 || found % 32 != 0;
+            let wrong = found == 0 || !found.is_multiple_of(32);
             refuse(wrong, flag, found, || {
                 "a multiple of 32, the block length".to_owned()
             })?;
@@ -107,22 +107,27 @@ impl Shape {
             || format!("at most --experts, {}", self.experts),
         )?;
         refuse(
-            self.heads % self.kv_heads != 0,
+            !self.heads.is_multiple_of(self.kv_heads),
             "--heads",
             self.heads,
             || format!("a multiple of --kv-heads, {}", self.kv_heads),
         )?;
-        let odd = self.head_dim == 0 || self.head_dim % 2 != 0;
+        let odd = self.head_dim == 0 || !self.head_dim.is_multiple_of(2);
         refuse(odd, "--head-dim", self.head_dim, || {
             "an even number".to_owned()
         })?;
         let width = self.heads * self.head_dim;
-        refuse(width % 32 != 0, "--head-dim", self.head_dim, || {
-            format!(
-                "a value that makes {} heads a multiple of 32 wide",
-                self.heads
-            )
-        })?;
+        refuse(
+            !width.is_multiple_of(32),
+            "--head-dim",
+            self.head_dim,
+            || {
+                format!(
+                    "a value that makes {} heads a multiple of 32 wide",
+                    self.heads
+                )
+            },
+        )?;
         let limits = [
             ("--layers", self.layers, 1024),
             ("--experts", self.experts, 1024),

@@ -89,7 +89,7 @@ impl GgmlType {
     /// Bytes of a row of `cols` weights; `None` when `cols` is no multiple of the block length
     /// or the bytes overflow.
     pub fn row_bytes(self, cols: usize) -> Option<usize> {
-        if cols % self.block_len() != 0 {
+        if !cols.is_multiple_of(self.block_len()) {
             return None;
         }
         (cols / self.block_len()).checked_mul(self.block_bytes())

@@ -1,5 +1,10 @@
 //! Block formats over sixteen rows; the layout in registers is that of the AVX2 kernels.
 
+// (The lint does not fire in a test build, where `expect` would be unfulfilled.)
+#[allow(
+    clippy::wildcard_imports,
+    reason = "a kernel names dozens of intrinsics"
+)]
 use std::arch::x86_64::*;
 
 use super::tile::{ActBlock, Format, ROWS};

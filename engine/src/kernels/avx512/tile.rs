@@ -1,5 +1,10 @@
 //! The loop over tiles: sixteen rows at a time, each block decoded once for a run of tokens.
 
+// (The lint does not fire in a test build, where `expect` would be unfulfilled.)
+#[allow(
+    clippy::wildcard_imports,
+    reason = "a kernel names dozens of intrinsics"
+)]
 use std::arch::x86_64::*;
 use std::ops::Range;
 
@@ -102,6 +107,7 @@ fn one_token<F: Format>(tile: &[&[u8]; ROWS], x: &Activations, t: usize) -> __m5
     let (q, d, sums) = x.token(t);
     let mut acc = _mm512_setzero_ps();
     for (b, ((q, d), sumq)) in q.as_chunks::<32>().0.iter().zip(d).zip(sums).enumerate() {
+        prefetch_next_tile::<F>(tile, b);
         // SAFETY: this function's features include those of the format's; a row has
         // `x.k / 32` blocks (checked by `matmul`) and b counts them.
         unsafe {
@@ -143,6 +149,20 @@ fn some_tokens<F: Format>(
             // SAFETY: as above.
             *acc = unsafe { F::step(*acc, block, x) };
         }
+    }
+}
+
+/// Asks for what the next tile's rows hold at this distance from their start: rows lie one after
+/// another, so while block `b` of this tile is at work, its share of the next tile comes closer.
+#[inline]
+fn prefetch_next_tile<F: Format>(tile: &[&[u8]; ROWS], b: usize) {
+    let share = ROWS * F::BYTES;
+    let next = tile[0]
+        .as_ptr()
+        .wrapping_add(ROWS * tile[0].len() + b * share);
+    for line in (0..share).step_by(64) {
+        // SAFETY: prefetching has no effect but on caches, at any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(line).cast()) };
     }
 }
 
