@@ -111,14 +111,14 @@ fn stream(engine: &Engine, request: GenRequest, harmony: bool) -> Result<GenSumm
             Some(GenEvent::Token(token)) => match &mut parser {
                 Some(parser) => out.deltas(parser.push(tokenizer, token.id))?,
                 None if tokenizer.is_special(token.id) => {}
-                None => out.text(&utf8.push(tokenizer.token_bytes(token.id)))?,
+                None => show(&utf8.push(tokenizer.token_bytes(token.id)))?,
             },
             Some(GenEvent::Done(summary)) => {
                 match &mut parser {
                     Some(parser) => out.deltas(parser.finish())?,
-                    None => out.text(&utf8.finish())?,
+                    None => show(&utf8.finish())?,
                 }
-                out.text("\n")?;
+                show("\n")?;
                 return Ok(summary);
             }
             Some(GenEvent::Failed(error)) => return Err(Failure::new(error)),
@@ -131,6 +131,13 @@ fn stream(engine: &Engine, request: GenRequest, harmony: bool) -> Result<GenSumm
     }
 }
 
+fn show(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
 /// Standard output: reasoning, answer and tool calls one below the other.
 #[derive(Default)]
 struct Screen {
@@ -138,17 +145,11 @@ struct Screen {
 }
 
 impl Screen {
-    fn text(&mut self, text: &str) -> Result<(), Failure> {
-        let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
-        Ok(())
-    }
     fn section(&mut self, name: &'static str, heading: &str) -> Result<(), Failure> {
         if self.section != Some(name) {
             let gap = if self.section.is_some() { "\n" } else { "" };
             self.section = Some(name);
-            self.text(&format!("{gap}{heading}"))?;
+            show(&format!("{gap}{heading}"))?;
         }
         Ok(())
     }
@@ -157,17 +158,17 @@ impl Screen {
             match delta {
                 Delta::Reasoning(text) => {
                     self.section("reasoning", "[reasoning] ")?;
-                    self.text(&text)?;
+                    show(&text)?;
                 }
                 Delta::Content(text) => {
                     self.section("content", "")?;
-                    self.text(&text)?;
+                    show(&text)?;
                 }
                 Delta::ToolCallStart { name, .. } => {
                     self.section = Some("call");
-                    self.text(&format!("\n[tool call] {name} "))?;
+                    show(&format!("\n[tool call] {name} "))?;
                 }
-                Delta::ToolCallArguments { fragment, .. } => self.text(&fragment)?,
+                Delta::ToolCallArguments { fragment, .. } => show(&fragment)?,
             }
         }
         Ok(())

@@ -124,10 +124,7 @@ where
                 } => Some(message),
             }
         };
-        let failure = run(options, listener, app, stopped, async {
-            stop_again().await
-        })
-        .await;
+        let failure = run(options, listener, app, stopped, stop_again()).await;
         failure.map_or(Ok(()), |message| Err(ServeError::Load(message)))
     });
     // A load that is still running must not hold up the exit.

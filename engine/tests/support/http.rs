@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// How long a test waits for one read before it fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A response with its whole body.
 #[derive(Debug)]
@@ -95,12 +95,11 @@ pub fn open(
 }
 
 pub fn head(method: &str, path: &str, headers: &[(&str, &str)], length: usize) -> Vec<u8> {
-    let mut out = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
-    for (name, value) in headers {
-        out += &format!("{name}: {value}\r\n");
-    }
-    out += &format!("content-length: {length}\r\n\r\n");
-    out.into_bytes()
+    let lines: String = headers
+        .iter()
+        .map(|(name, value)| [name, ": ", value, "\r\n"].concat())
+        .collect();
+    format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{lines}content-length: {length}\r\n\r\n").into_bytes()
 }
 
 pub fn read_head(socket: TcpStream) -> Stream {

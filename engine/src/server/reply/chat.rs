@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Reply;
 use super::logprobs::entry;
-use super::timings::{timings, usage};
+use super::timings::{close, usage};
 use crate::chat::Delta;
 use crate::server::generation::{Outcome, Step, StopReason};
 use crate::tokenizer::Tokenizer;
@@ -31,14 +31,14 @@ pub struct ChatReply {
 }
 
 impl ChatReply {
-    fn chunk(&self, delta: Value, finish: Option<&str>, logprobs: Option<Vec<Value>>) -> Value {
+    fn chunk(&self, delta: &Value, finish: Option<&str>, logprobs: Option<Vec<Value>>) -> Value {
         let mut choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
         if let Some(content) = logprobs {
             choice["logprobs"] = json!({ "content": content });
         }
-        self.envelope("chat.completion.chunk", json!([choice]))
+        self.envelope("chat.completion.chunk", vec![choice])
     }
-    fn envelope(&self, object: &str, choices: Value) -> Value {
+    fn envelope(&self, object: &str, choices: Vec<Value>) -> Value {
         let mut out = json!({
             "id": self.id,
             "object": object,
@@ -46,7 +46,7 @@ impl ChatReply {
             "model": self.model,
             "system_fingerprint": fingerprint(),
         });
-        out["choices"] = choices;
+        out["choices"] = Value::Array(choices);
         out
     }
     fn take_logprobs(&mut self) -> Option<Vec<Value>> {
@@ -64,7 +64,7 @@ impl Reply for ChatReply {
         let mut events = Vec::new();
         if !self.role_sent {
             self.role_sent = true;
-            events.push(self.chunk(json!({ "role": "assistant", "content": "" }), None, None));
+            events.push(self.chunk(&json!({ "role": "assistant", "content": "" }), None, None));
         }
         if self.logprobs {
             self.waiting.push(entry(tokenizer, &step.token));
@@ -73,7 +73,7 @@ impl Reply for ChatReply {
             return events;
         }
         let logprobs = self.take_logprobs();
-        let mut event = self.chunk(merge(step.deltas, "content"), None, logprobs);
+        let mut event = self.chunk(&merge(step.deltas, "content"), None, logprobs);
         if self.return_tokens {
             event["tokens"] = json!([step.token.id]);
         }
@@ -84,18 +84,18 @@ impl Reply for ChatReply {
         let mut events = Vec::new();
         if !outcome.deltas.is_empty() {
             let logprobs = self.take_logprobs();
-            events.push(self.chunk(merge(outcome.deltas, ""), None, logprobs));
+            events.push(self.chunk(&merge(outcome.deltas, ""), None, logprobs));
         }
         let logprobs = self.take_logprobs().filter(|waiting| !waiting.is_empty());
         let finish = finish_reason(&outcome.stop, outcome.tool_called);
-        events.push(self.chunk(json!({}), Some(finish), logprobs));
+        events.push(self.chunk(&json!({}), Some(finish), logprobs));
         if self.include_usage {
-            let mut last = self.envelope("chat.completion.chunk", json!([]));
+            let mut last = self.envelope("chat.completion.chunk", Vec::new());
             last["usage"] = usage(&outcome.figures);
             events.push(last);
         }
         if let Some(last) = events.last_mut() {
-            last["timings"] = timings(&outcome.figures);
+            close(last, &outcome.figures);
         }
         events
     }
@@ -135,12 +135,12 @@ impl Reply for ChatReply {
         if self.logprobs {
             choice["logprobs"] = json!({ "content": entries });
         }
-        let mut out = self.envelope("chat.completion", json!([choice]));
+        let mut out = self.envelope("chat.completion", vec![choice]);
         out["usage"] = usage(&outcome.figures);
         if self.return_tokens {
             out["tokens"] = json!(tokens);
         }
-        out["timings"] = timings(&outcome.figures);
+        close(&mut out, &outcome.figures);
         out
     }
     fn ends_in_done(&self) -> bool {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Reply;
 use super::chat::fingerprint;
 use super::logprobs::Lists;
-use super::timings::{timings, usage};
+use super::timings::{close, usage};
 use crate::chat::Delta;
 use crate::server::generation::{Outcome, Step, StopReason};
 use crate::tokenizer::Tokenizer;
@@ -86,7 +86,7 @@ impl Reply for CompletionReply {
             events.push(last);
         }
         if let Some(last) = events.last_mut() {
-            last["timings"] = timings(&outcome.figures);
+            close(last, &outcome.figures);
         }
         events
     }
@@ -107,7 +107,7 @@ impl Reply for CompletionReply {
         if self.return_tokens {
             out["tokens"] = json!(tokens);
         }
-        out["timings"] = timings(&outcome.figures);
+        close(&mut out, &outcome.figures);
         out
     }
     fn ends_in_done(&self) -> bool {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Reply;
 use super::completion::content;
 use super::logprobs::entry;
-use super::timings::timings;
+use super::timings::close;
 use crate::sampling::SamplingParams;
 use crate::server::generation::{Outcome, Step, StopReason};
 use crate::tokenizer::Tokenizer;
@@ -70,7 +70,7 @@ impl NativeReply {
         out["stop_type"] = json!(kind);
         out["stopping_word"] = json!(word);
         out["tokens_cached"] = json!(outcome.figures.cache_n);
-        out["timings"] = timings(&outcome.figures);
+        close(&mut out, &outcome.figures);
         out
     }
     fn settings(&self) -> Value {
@@ -90,9 +90,13 @@ pub fn settings(sampling: &SamplingParams) -> Value {
     let bias: Vec<Value> = sampling
         .logit_bias
         .iter()
-        .map(|(id, bias)| match bias.is_finite() {
-            true => json!({ "token": id, "bias": bias }),
-            false => json!({ "token": id, "bias": false }),
+        .map(|(id, bias)| {
+            let bias = if bias.is_finite() {
+                json!(bias)
+            } else {
+                json!(false)
+            };
+            json!({ "token": id, "bias": bias })
         })
         .collect();
     json!({

@@ -6,7 +6,7 @@ use crate::server::generation::Figures;
 
 /// llama-server's names. `predicted_ms` spans the intervals between tokens, so the rates divide
 /// by one less than `predicted_n`; a rate without an interval is null.
-pub fn timings(figures: &Figures) -> Value {
+fn timings(figures: &Figures) -> Value {
     let prompt_n = figures.prompt_n as f64;
     let intervals = figures.predicted_n.saturating_sub(1) as f64;
     let mut out = Map::new();
@@ -41,6 +41,13 @@ pub fn timings(figures: &Figures) -> Value {
         json!({ "prompt": figures.prompt_hash, "generated": figures.generated_hash }),
     );
     Value::Object(out)
+}
+
+/// Puts the figures into a whole answer or a stream's last event; the hashes stand beside
+/// `timings` too, for readers that know llama-server's timings alone.
+pub fn close(event: &mut Value, figures: &Figures) {
+    event["timings"] = timings(figures);
+    event["token_hashes"] = event["timings"]["token_hashes"].clone();
 }
 
 /// OpenAI's `usage`.

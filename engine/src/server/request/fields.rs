@@ -55,7 +55,7 @@ impl<'a> Fields<'a> {
             Some(number) if range.contains(&number) => Ok(Some(number)),
             _ => Err(wrong(
                 name,
-                &format!("an integer {}", bounds(&range, i64::MIN, i64::MAX)),
+                &format!("an integer {}", bounds(&range, &i64::MIN, &i64::MAX)),
                 value,
             )),
         }
@@ -69,7 +69,7 @@ impl<'a> Fields<'a> {
             Some(number) if range.contains(&number) => Ok(Some(number as f32)),
             _ => Err(wrong(
                 name,
-                &format!("a number {}", bounds(&range, f64::MIN, f64::MAX)),
+                &format!("a number {}", bounds(&range, &f64::MIN, &f64::MAX)),
                 value,
             )),
         }
@@ -113,9 +113,13 @@ pub fn short(value: &Value) -> String {
     cut
 }
 
-fn bounds<T: PartialOrd + std::fmt::Display>(range: &RangeInclusive<T>, low: T, high: T) -> String {
-    let open_below = *range.start() <= low;
-    let open_above = *range.end() >= high;
+fn bounds<T: PartialOrd + std::fmt::Display>(
+    range: &RangeInclusive<T>,
+    low: &T,
+    high: &T,
+) -> String {
+    let open_below = range.start() <= low;
+    let open_above = range.end() >= high;
     match (open_below, open_above) {
         (true, true) => String::new(),
         (false, true) => format!("of at least {}", range.start()),

@@ -155,7 +155,7 @@ fn tool_calls(at: &str, role: &str, out: &mut Map<String, Value>) -> Result<bool
 mod tests {
     use super::*;
 
-    fn read(list: Value) -> Result<Vec<Value>, String> {
+    fn read(list: &Value) -> Result<Vec<Value>, String> {
         let body = json!({ "messages": list });
         let fields = Fields::new(&body, &[&["messages"]]).unwrap();
         messages(fields).map_err(|error| error.message().to_owned())
@@ -164,19 +164,19 @@ mod tests {
     #[test]
     fn text_parts_become_one_string() {
         let parts = json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]);
-        let out = read(json!([{"role": "user", "content": parts}])).unwrap();
+        let out = read(&json!([{"role": "user", "content": parts}])).unwrap();
         assert_eq!(out[0]["content"], "a\nb");
         let call =
             json!({"id": "x", "type": "function", "function": {"name": "f", "arguments": "{}"}});
         let out =
-            read(json!([{"role": "assistant", "content": null, "tool_calls": [call]}])).unwrap();
+            read(&json!([{"role": "assistant", "content": null, "tool_calls": [call]}])).unwrap();
         assert_eq!(out[0]["content"], Value::Null);
         assert_eq!(out[0]["tool_calls"][0]["function"]["name"], "f");
     }
 
     #[test]
     fn each_fault_is_located() {
-        let fault = |list| read(list).unwrap_err();
+        let fault = |list: Value| read(&list).unwrap_err();
         insta::assert_snapshot!(fault(json!([])), @"`messages` must not be empty");
         insta::assert_snapshot!(fault(json!("hi")), @r#"`messages` must be an array, got "hi""#);
         insta::assert_snapshot!(fault(json!([1])), @"`messages[0]` must be an object, got 1");

@@ -15,20 +15,20 @@ use crate::server::App;
 use crate::server::error::json_response;
 use crate::server::reply::{fingerprint, settings};
 
-fn ok(value: &Value) -> Answer {
-    Ok(json_response(StatusCode::OK, value))
+fn ok(value: &Value) -> Response<Body> {
+    json_response(StatusCode::OK, value)
 }
 
 /// `GET /health`: 503 until the model is loaded.
 pub async fn health(State(app): State<Arc<App>>) -> Answer {
     app.backend_for_work()?;
-    ok(&json!({ "status": "ok" }))
+    Ok(ok(&json!({ "status": "ok" })))
 }
 
 /// `GET /v1/models`.
 pub async fn models(State(app): State<Arc<App>>) -> Answer {
     let backend = app.backend()?;
-    ok(&json!({
+    Ok(ok(&json!({
         "object": "list",
         "data": [{
             "id": app.model_name(&**backend),
@@ -41,7 +41,7 @@ pub async fn models(State(app): State<Arc<App>>) -> Answer {
                 "n_ctx": backend.n_ctx(),
             },
         }],
-    }))
+    })))
 }
 
 /// `GET /props`.
@@ -53,7 +53,7 @@ pub async fn props(State(app): State<Arc<App>>) -> Answer {
     params["max_tokens"] = json!(-1);
     params["stop"] = json!([]);
     params["stream"] = json!(false);
-    ok(&json!({
+    Ok(ok(&json!({
         "default_generation_settings": { "n_ctx": backend.n_ctx(), "params": params },
         "total_slots": 1,
         "model_alias": app.model_name(&**backend),
@@ -66,19 +66,19 @@ pub async fn props(State(app): State<Arc<App>>) -> Answer {
         "isa": runtime.isa,
         "threads": runtime.threads,
         "exactness": "exact",
-    }))
+    })))
 }
 
 /// `GET /slots`: one slot, because one request is worked on at a time.
 pub async fn slots(State(app): State<Arc<App>>) -> Answer {
     let backend = app.backend()?;
     let stats = backend.stats();
-    ok(&json!([{
+    Ok(ok(&json!([{
         "id": 0,
         "n_ctx": backend.n_ctx(),
         "is_processing": stats.running > 0,
         "requests_deferred": stats.waiting,
-    }]))
+    }])))
 }
 
 /// `GET /metrics`: Prometheus' text format, llama-server's names.

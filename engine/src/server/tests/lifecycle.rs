@@ -40,7 +40,7 @@ fn stopping_lets_a_running_answer_end() {
         Act::End(Finish::Length),
     ]]);
     let serve = ServeOptions {
-        drain: Duration::from_secs(60),
+        drain: Duration::from_mins(1),
         ..ServeOptions::default()
     };
     let mut server = Server::with(options(), serve, Some(fake.clone()));
