@@ -11,12 +11,16 @@ mod avx2;
 mod avx512;
 mod fp_env;
 mod isa;
+mod lanes;
 mod matmul;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
 #[cfg(test)]
 mod tests;
 
 pub use activations::{Activations, MAX_ACTIVATION, Precision};
 pub use fp_env::FpEnv;
 pub use isa::Isa;
+pub use lanes::{LANES, Lanes};
 pub use matmul::{Matrix, matmul};

@@ -6,6 +6,7 @@
 
 use super::elementary::exp;
 use super::reduce::{dot, sum};
+use crate::kernels::{LANES, Lanes};
 use crate::kv::{KV_BLOCK, LayerView};
 use crate::team::Team;
 
@@ -117,20 +118,16 @@ fn soften(scores: &mut [f32], first: usize, sink: Option<f32>) -> f32 {
 
 /// Adds the weighted sum of a block's values to `out`: keys in rising order for each element.
 fn add_values(weights: &[f32], values: &[f32], out: &mut [f32]) {
-    const LANES: usize = 16;
     let head_dim = out.len();
     let (chunks, rest) = out.as_chunks_mut::<LANES>();
     let at_rest = chunks.len() * LANES;
     for (c, out) in chunks.iter_mut().enumerate() {
-        let mut lanes = [0.0f32; LANES];
+        let mut lanes = Lanes::zero();
         for (w, value) in weights.iter().zip(values.chunks_exact(head_dim)) {
-            let value = &value[c * LANES..][..LANES];
-            for i in 0..LANES {
-                lanes[i] += w * value[i];
-            }
+            lanes.add_scaled(*w, &value.as_chunks().0[c]);
         }
-        for i in 0..LANES {
-            out[i] += lanes[i];
+        for (out, sum) in out.iter_mut().zip(lanes.array()) {
+            *out += sum;
         }
     }
     for (d, out) in rest.iter_mut().enumerate() {

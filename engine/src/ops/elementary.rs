@@ -28,15 +28,10 @@ pub fn exp(x: f32) -> f32 {
     let half = n_int >> 1;
     let power = |k: i32| f32::from_bits(((k + 127) << 23) as u32);
     let y = e * power(half) * power(n_int - half);
-    if x.is_nan() {
-        x
-    } else if x < -87.0 {
-        0.0
-    } else if x > 88.722_84 {
-        f32::INFINITY
-    } else {
-        y
-    }
+    // Three selections rather than branches, so that loops over `exp` run in SIMD lanes.
+    let y = if x < -87.0 { 0.0 } else { y };
+    let y = if x > 88.722_84 { f32::INFINITY } else { y };
+    if x.is_nan() { x } else { y }
 }
 
 /// 1 / (1 + e^-x), by way of e^-|x| so that nothing overflows.

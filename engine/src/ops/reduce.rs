@@ -2,38 +2,32 @@
 //! in rising order, and a pairwise tree adds the lanes (0 with 8, 1 with 9, ...; then 0 with 4,
 //! and so on). Products are rounded before they are added, never fused.
 
-/// Virtual lanes of every reduction.
-const LANES: usize = 16;
+use crate::kernels::{LANES, Lanes};
 
-/// The tree over the lanes.
+/// Adds the terms behind the last whole block to their lanes, then the lanes by the tree.
 #[inline]
-fn tree(mut lanes: [f32; LANES]) -> f32 {
-    let mut half = LANES / 2;
-    while half > 0 {
-        for i in 0..half {
-            lanes[i] += lanes[i + half];
-        }
-        half /= 2;
+fn finish(lanes: Lanes, rest: impl ExactSizeIterator<Item = f32>) -> f32 {
+    if rest.len() == 0 {
+        return lanes.tree();
     }
-    lanes[0]
+    let mut sums = lanes.array();
+    for (sum, x) in sums.iter_mut().zip(rest) {
+        *sum += x;
+    }
+    Lanes::load(&sums).tree()
 }
 
 /// Dot product of two vectors of the same length.
 #[inline]
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     debug_assert_eq!(a.len(), b.len());
-    let mut lanes = [0.0f32; LANES];
+    let mut lanes = Lanes::zero();
     let (a_blocks, a_rest) = a.as_chunks::<LANES>();
     let (b_blocks, b_rest) = b.as_chunks::<LANES>();
     for (x, y) in a_blocks.iter().zip(b_blocks) {
-        for i in 0..LANES {
-            lanes[i] += x[i] * y[i];
-        }
+        lanes.add_products(x, y);
     }
-    for ((lane, x), y) in lanes.iter_mut().zip(a_rest).zip(b_rest) {
-        *lane += x * y;
-    }
-    tree(lanes)
+    finish(lanes, a_rest.iter().zip(b_rest).map(|(x, y)| x * y))
 }
 
 /// Sum of the squares of a vector's elements.
@@ -43,17 +37,12 @@ pub fn sum_of_squares(x: &[f32]) -> f32 {
 
 /// Sum of a vector's elements.
 pub fn sum(x: &[f32]) -> f32 {
-    let mut lanes = [0.0f32; LANES];
+    let mut lanes = Lanes::zero();
     let (blocks, rest) = x.as_chunks::<LANES>();
     for block in blocks {
-        for i in 0..LANES {
-            lanes[i] += block[i];
-        }
+        lanes.add(block);
     }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane += x;
-    }
-    tree(lanes)
+    finish(lanes, rest.iter().copied())
 }
 
 #[cfg(test)]
