@@ -46,12 +46,14 @@ fn done_then_audited_then_reported_then_tampered_with() {
     assert_eq!(line["passed"], true);
     assert_eq!(line["audit"]["sessions"], 5);
     let report = room.run(&["report", archive, "-o", "reports"]).expect(0);
-    let html = std::fs::read_to_string(report.out.trim()).expect("the report is there");
+    let html = std::fs::read_to_string(room.path(report.out.trim())).expect("the report is there");
     assert!(html.contains("<svg"), "the chart is in the page");
 
     let figures = format!("{archive}/figures.json");
     let text = std::fs::read_to_string(&figures).expect("readable");
-    std::fs::write(&figures, text.replacen("measured", "assumed", 1)).expect("writable");
+    let relabelled = text.replacen("MEASURED", "ASSUMED", 1);
+    assert_ne!(relabelled, text, "a measured figure is published");
+    std::fs::write(&figures, relabelled).expect("writable");
     let caught = room.run(&["audit", archive]).expect(104);
     assert!(
         caught.out.contains("MISMATCH figures.json"),
