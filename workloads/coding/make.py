@@ -75,6 +75,21 @@ TURNS = [
     ("Explain it briefly.", ""),
 ]
 
+# What the small model is for.
+WISHES = [
+    "Write a Python function that adds two numbers.",
+    "Write a function `factorial` that returns the factorial of a number.",
+    "Can you write a function that checks whether a number is prime?",
+    "Write a Python function `reverse_string` that reverses a string.",
+    "I need a Python function that counts the words in a string.",
+    "Write a class `Stack` for a stack.",
+    "Write a function that returns the largest number of a list.",
+    "Please write a Python function that reads a file and returns its lines. Call it `read_lines`.",
+    "Give me a Python function `unique`. It removes duplicates from a list and keeps the order.",
+    "Hello",
+]
+
+# Code to go on with, where it is much less sure of itself.
 PROMPTS = [
     "def is_palindrome(text):\n",
     "import os\nimport sys\n\n\ndef main():\n",
@@ -95,8 +110,11 @@ def main():
         messages.append({"role": "user", "content": ask})
         write(HERE / f"{number}-turn.json", chat(messages, 96))
         messages.append({"role": "assistant", "content": answer})
+    agreement = HERE.parent / "agreement"
+    for number, wish in enumerate(WISHES):
+        write(agreement / f"chat-{number}.json", chat([{"role": "user", "content": wish}], 64))
     for number, prompt in enumerate(PROMPTS):
-        write(HERE.parent / "agreement" / f"{number:02}.json", completion(prompt, 64))
+        write(agreement / f"code-{number}.json", completion(prompt, 64))
 
 
 if __name__ == "__main__":

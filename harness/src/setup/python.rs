@@ -81,7 +81,9 @@ pub(super) fn pip(python: &Path, what: &str, args: &[&str], log: &Path) -> Resul
     let file = File::create(log).map_err(SetupError::io("create", log))?;
     let errors = file.try_clone().map_err(SetupError::io("open", log))?;
     // make's own default would start a compiler for every file at once.
-    let cores = std::thread::available_parallelism().map_or(2, usize::from).to_string();
+    let cores = std::thread::available_parallelism()
+        .map_or(2, usize::from)
+        .to_string();
     let level = std::env::var("CMAKE_BUILD_PARALLEL_LEVEL").unwrap_or(cores);
     let status = Command::new(python)
         .env("CMAKE_BUILD_PARALLEL_LEVEL", level)

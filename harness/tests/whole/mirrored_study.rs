@@ -48,8 +48,7 @@ fn two_real_servers_one_quartet_one_audit() {
     }
     room.run(&["audit", &archive]).expect(0);
 
-    let streams = format!("{archive}/sessions");
-    let session = fs::read_dir(streams)
+    let session = fs::read_dir(room.path(&archive).join("sessions"))
         .expect("sessions")
         .next()
         .expect("one")
