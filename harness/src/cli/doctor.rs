@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::args::DoctorArgs;
-use super::{Exit, Failure, describe};
+use super::{Exit, describe};
 use crate::host::Readings;
 use crate::setup::{SetupError, active, cache_folder, check_venv, find_python, on_path};
 
@@ -57,7 +57,7 @@ impl Check {
 }
 
 /// Looks at the machine; exit 0 only if studies can run on it.
-pub fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
+pub fn doctor(args: &DoctorArgs) -> Exit {
     let cache = cache_folder();
     let readings = Readings::take();
     let mut checks = python();
@@ -97,7 +97,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
         };
         println!("\n{verdict}; cache: {}", cache.display());
     }
-    Ok(if fit { Exit::Done } else { Exit::HostGuard })
+    if fit { Exit::Done } else { Exit::HostGuard }
 }
 
 fn python() -> Vec<Check> {

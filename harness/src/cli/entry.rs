@@ -30,6 +30,6 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Audit(args) => evidence::audit_all(&args),
         Command::Report(args) => evidence::report_all(&args),
         Command::Setup(command) => setup::setup(command),
-        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Doctor(args) => Ok(doctor::doctor(&args)),
     }
 }

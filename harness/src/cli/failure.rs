@@ -54,10 +54,10 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let mut message = error.to_string();
         if let Some(archive) = error.resumable() {
-            message.push_str(&format!(
-                "\nto go on: palindrome run STUDY.toml --resume {}",
+            message = format!(
+                "{message}\nto go on: palindrome run STUDY.toml --resume {}",
                 archive.display()
-            ));
+            );
         }
         Self {
             exit: error.exit(),

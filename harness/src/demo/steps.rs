@@ -46,7 +46,7 @@ pub fn demo(args: DemoArgs) -> Result<Exit, Failure> {
     let engine = build_engine(&root, Profile::Release)?;
     steps.next("setting up llama.cpp");
     let server = ensure(&cache_folder(), &Choice::Default, &|step| {
-        eprintln!("      {step}")
+        eprintln!("      {step}");
     })?;
     for line in describe(&server).lines() {
         eprintln!("      {line}");
@@ -128,5 +128,6 @@ fn check_models(study: &Study) -> Result<(), Failure> {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("      {line}\n")).collect()
+    let lines: Vec<&str> = text.lines().collect();
+    format!("      {}\n", lines.join("\n      "))
 }

@@ -1,14 +1,12 @@
 //! What a build says of itself.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 
 use super::{BuildKind, LlamaCpp, SetupError};
+use crate::archive::hash_file;
 
 /// `major.minor` of `llama-cpp.json`.
 const SCHEMA: &str = "1.0";
@@ -114,23 +112,7 @@ pub(super) fn features(text: &str) -> Vec<String> {
 
 /// sha256 of a file, lowercase hex.
 pub(super) fn sha256_file(path: &Path) -> Result<String, SetupError> {
-    let mut file = File::open(path).map_err(SetupError::io("open", path))?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        let n = file
-            .read(&mut buffer)
-            .map_err(SetupError::io("read", path))?;
-        if n == 0 {
-            break;
-        }
-        hash.update(&buffer[..n]);
-    }
-    Ok(hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    hash_file(path).map_err(SetupError::io("read", path))
 }
 
 #[cfg(test)]

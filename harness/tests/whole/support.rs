@@ -32,7 +32,7 @@ pub fn llama_cpp() -> &'static LlamaCpp {
     static SERVER: OnceLock<LlamaCpp> = OnceLock::new();
     SERVER.get_or_init(|| {
         ensure(&cache_folder(), &Choice::Default, &|step| {
-            eprintln!("{step}")
+            eprintln!("{step}");
         })
         .expect("a llama.cpp server can be set up here")
     })
