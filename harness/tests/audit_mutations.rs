@@ -447,3 +447,62 @@ fn an_edited_study_body_stream_or_log_is_caught_after_resealing() {
         fs::remove_file(copy.join("SEAL")).unwrap();
     });
 }
+
+#[test]
+fn an_edited_prompt_fact_is_caught_after_resealing() {
+    let root = tempfile::tempdir().unwrap();
+    let path = sealed(root.path(), &[true]);
+    let file = "sessions/02-B/prompts.jsonl";
+    let change = |copy: &Path, change: &dyn Fn(&mut serde_json::Value)| {
+        edit(copy, file, |t| {
+            let (first, rest) = t.split_once('\n').unwrap();
+            let mut record: serde_json::Value = serde_json::from_str(first).unwrap();
+            change(&mut record);
+            format!("{record}\n{rest}")
+        });
+        reseal(copy);
+    };
+    caught(
+        &path,
+        "prompt hash",
+        "prompts.jsonl 0/prompt_hash",
+        |copy| {
+            change(copy, &|r| r["prompt_hash"] = "00".repeat(32).into());
+        },
+    );
+    caught(&path, "prompt ids", "prompts.jsonl 0/prompt_hash", |copy| {
+        change(copy, &|r| {
+            let said = r["tokens"]["body"]
+                .as_str()
+                .unwrap()
+                .replace("100,", "101,");
+            r["tokens"]["body"] = said.into();
+        });
+    });
+    caught(
+        &path,
+        "prompt of another body",
+        "prompts.jsonl 0/body",
+        |copy| {
+            change(copy, &|r| r["body"] = "two.json".into());
+        },
+    );
+    // Ids and hash made to agree: the identity that was published no longer follows.
+    caught(
+        &path,
+        "prompt and its hash",
+        "figures.json identity",
+        |copy| {
+            change(copy, &|r| {
+                let mut record: palindrome_harness::replay::PromptRecord =
+                    serde_json::from_value(r.clone()).unwrap();
+                record.tokens.as_mut().unwrap().body = r#"{"tokens":[1]}"#.into();
+                *r = serde_json::to_value(record.recompute()).unwrap();
+            });
+        },
+    );
+    caught(&path, "prompts removed", "figures.json identity", |copy| {
+        fs::remove_file(copy.join(file)).unwrap();
+        reseal(copy);
+    });
+}

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{Bench, events, lines};
-use palindrome_harness::replay::{RequestRecord, TokenSource};
+use palindrome_harness::archive::Archive;
+use palindrome_harness::derive::{HashKind, derive};
+use palindrome_harness::replay::{RequestRecord, TokenSource, token_hash};
 
 const FAST: &str = "[[reply]]\nprompt_ms = 1\ntokens = 3\ngap_ms = 1\n";
 
@@ -86,4 +88,65 @@ fn a_mirrored_study_runs_in_exactly_the_plans_order() {
     );
     pids.dedup();
     assert_eq!(pids.len(), 5, "each session has a server of its own");
+}
+
+#[test]
+fn prompt_ids_are_asked_for_after_the_replay_where_answers_show_none() {
+    let llama = format!("dialect = \"llama-cpp\"\n{FAST}");
+    let without = format!("dialect = \"llama-cpp\"\nno_prompt_routes = true\n{FAST}");
+    let bench = Bench::new("burn_in = false", "", &[&llama, &without]);
+    let writer = bench.run().unwrap();
+    let archive = Archive::open(writer.path()).unwrap();
+    let facts = archive.facts().unwrap();
+    for session in &facts.sessions {
+        let stopped = session.end.ended_ns;
+        assert!(session.requests.iter().all(|r| r.done_ns < stopped));
+        assert!(session.requests.iter().all(|r| r.prompt_hash.is_none()));
+        assert_eq!(session.prompts.len(), 2);
+        let hashes: Vec<_> = session
+            .requests
+            .iter()
+            .map(|r| session.prompt_hash(r))
+            .collect();
+        if session.planned.arm == "A" {
+            let ids: Vec<u32> = "[1]".bytes().map(u32::from).collect();
+            assert_eq!(hashes[1], Some(token_hash(&ids).as_str()));
+            assert_ne!(hashes[0], hashes[1]);
+        } else {
+            assert_eq!(hashes, [None, None]);
+            assert_eq!(
+                session.prompts[0].template.as_ref().unwrap().status,
+                Some(404)
+            );
+        }
+    }
+    let identity = derive(&facts).identity().to_vec();
+    let prompts = |arms: &[&str]| {
+        let found = identity
+            .iter()
+            .find(|i| i.arms == arms && i.kind == HashKind::Prompt);
+        found.unwrap().equal()
+    };
+    assert_eq!(prompts(&["A"]), Some(true));
+    assert_eq!(prompts(&["B"]), None);
+    // The posts of a replay are still the only ones that the script answers.
+    assert_eq!(
+        archive.plan().bodies.len(),
+        facts.sessions[0].requests.len()
+    );
+}
+
+#[test]
+fn arms_on_one_model_must_be_given_one_prompt_where_the_study_declares_it() {
+    let llama = format!("dialect = \"llama-cpp\"\n{FAST}");
+    for (declared, required) in [("prompt-only", true), ("exact", true), ("none", false)] {
+        let head = format!("burn_in = false\nidentity = \"{declared}\"");
+        let writer = Bench::new(&head, "", &[&llama, FAST]).run().unwrap();
+        let figures = derive(&Archive::open(writer.path()).unwrap().facts().unwrap());
+        let broken: Vec<_> = figures.identity_broken().collect();
+        assert_eq!(!broken.is_empty(), required, "{declared}");
+        for found in broken {
+            assert_eq!((found.kind, found.arms.len()), (HashKind::Prompt, 2));
+        }
+    }
 }

@@ -33,6 +33,8 @@ pub(super) const END: &str = "end.json";
 pub(super) const LAUNCH: &str = "launch.json";
 /// One request a line.
 pub(super) const REQUESTS: &str = "requests.jsonl";
+/// Prompts that the server tokenised on request, one a line; absent where none was asked for.
+pub(super) const PROMPTS: &str = "prompts.jsonl";
 /// Telemetry.
 pub(super) const HOST_SAMPLES: &str = "host.jsonl";
 /// What the server printed.

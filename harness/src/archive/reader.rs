@@ -11,13 +11,13 @@ use super::disk::sha256_hex;
 use super::event::{self, Event};
 use super::format::check_schema;
 use super::layout::{
-    END, EVENTS, FIGURES, HOST, HOST_SAMPLES, LAUNCH, MANIFEST, PLAN, REQUESTS, SEAL, SESSIONS,
-    STREAMS, STUDY, WORKLOAD, session_folder_name,
+    END, EVENTS, FIGURES, HOST, HOST_SAMPLES, LAUNCH, MANIFEST, PLAN, PROMPTS, REQUESTS, SEAL,
+    SESSIONS, STREAMS, STUDY, WORKLOAD, session_folder_name,
 };
 use super::seal::Manifest;
 use crate::derive::Figures;
 use crate::host::{HostFacts, HostSample};
-use crate::replay::{RawResponse, RequestRecord};
+use crate::replay::{PromptRecord, RawResponse, RequestRecord};
 use crate::server::LaunchFacts;
 use crate::session::SessionEnd;
 use crate::study::{Plan, PlannedSession};
@@ -49,6 +49,8 @@ pub struct SessionFacts {
     pub launch: LaunchFacts,
     /// Requests in the order they were sent.
     pub requests: Vec<RequestRecord>,
+    /// Prompts asked for after the last answer; none where the server's answers show their hashes.
+    pub prompts: Vec<PromptRecord>,
     /// Telemetry.
     pub samples: Vec<HostSample>,
     /// How it ended.
@@ -59,6 +61,15 @@ impl SessionFacts {
     /// The session's folder name.
     pub fn name(&self) -> String {
         session_folder_name(&self.planned)
+    }
+
+    /// sha256 over a request's prompt ids: as its answer says, else as the server tokenised it
+    /// afterwards.
+    pub fn prompt_hash<'a>(&'a self, request: &'a RequestRecord) -> Option<&'a str> {
+        request.prompt_hash.as_deref().or_else(|| {
+            let asked = self.prompts.iter().find(|p| p.index == request.index)?;
+            asked.prompt_hash.as_deref()
+        })
     }
 }
 
@@ -141,6 +152,11 @@ impl Archive {
             planned: planned.clone(),
             launch: read_document(&self.path, &format!("{folder}/{LAUNCH}"))?,
             requests: self.lines(&format!("{folder}/{REQUESTS}"))?,
+            prompts: if self.path.join(&folder).join(PROMPTS).exists() {
+                self.lines(&format!("{folder}/{PROMPTS}"))?
+            } else {
+                Vec::new()
+            },
             samples: self.lines(&format!("{folder}/{HOST_SAMPLES}"))?,
             end: read_document(&self.path, &format!("{folder}/{END}"))?,
         })

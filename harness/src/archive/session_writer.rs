@@ -14,11 +14,11 @@ use super::disk::{hash_file, sync_folder, write_synced};
 use super::event::EventLog;
 use super::format::{SCHEMA, check_schema, document, line};
 use super::layout::{
-    END, HOST_SAMPLES, LAUNCH, REQUESTS, SERVER_LOG, SESSION, STREAMS, list_files,
+    END, HOST_SAMPLES, LAUNCH, PROMPTS, REQUESTS, SERVER_LOG, SESSION, STREAMS, list_files,
     session_folder_name,
 };
 use crate::host::HostSample;
-use crate::replay::{RawResponse, RequestRecord};
+use crate::replay::{PromptRecord, RawResponse, RequestRecord};
 use crate::server::LaunchFacts;
 use crate::session::SessionEnd;
 use crate::study::PlannedSession;
@@ -165,6 +165,12 @@ impl SessionWriter {
             &line(HOST_SAMPLES, sample)?,
             false,
         )
+    }
+
+    /// Writes `prompts.jsonl`, whole, fsynced.
+    pub fn prompts(&self, records: &[PromptRecord]) -> Result<(), ArchiveError> {
+        let lines: Result<Vec<_>, _> = records.iter().map(|r| line(PROMPTS, r)).collect();
+        write_synced(&self.temporary.join(PROMPTS), &lines?.concat())
     }
 
     /// Writes `end.json`.

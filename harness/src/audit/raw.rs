@@ -22,6 +22,7 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) -> Option<Facts> {
         for i in 0..session.requests.len() {
             recompute(archive, session, i, audit);
         }
+        prompts(session, audit);
     }
     Some(facts)
 }
@@ -149,6 +150,36 @@ fn recompute(archive: &Archive, session: &mut SessionFacts, i: usize, audit: &mu
         }
     }
     session.requests[i] = again;
+}
+
+/// Prompt ids read again from the stored answers of the server's tokeniser.
+fn prompts(session: &mut SessionFacts, audit: &mut Audit) {
+    let file = format!("sessions/{}/prompts.jsonl", session.name());
+    let mut seen = BTreeSet::new();
+    for stored in &mut session.prompts {
+        let index = stored.index;
+        if !seen.insert(index) {
+            audit.fail(&file, index.to_string(), "is there twice");
+        }
+        match session.requests.iter().find(|r| r.index == index) {
+            Some(r) if r.body == stored.body => {}
+            _ => audit.fail(
+                &file,
+                format!("{index}/body"),
+                format!("is {:?}, which request {index} did not send", stored.body),
+            ),
+        }
+        let again = stored.recompute();
+        audit.token_hashes += usize::from(again.prompt_hash.is_some());
+        for (field, found, expected) in differences(&*stored, &again) {
+            audit.fail(
+                &file,
+                format!("{index}/{field}"),
+                format!("is {found}, the server's answer says {expected}"),
+            );
+        }
+        *stored = again;
+    }
 }
 
 /// Fields that differ, as JSON.

@@ -1,8 +1,8 @@
 //! From published figures to an exit code. Compares; computes no figure.
 
 use super::Exit;
-use crate::derive::{Figures, HashKind, Metric};
-use crate::study::{Identity, Study};
+use crate::derive::{Figures, Metric};
+use crate::study::Study;
 
 /// What the study's declared identity and margin make of its figures, and why.
 pub fn judge(study: &Study, figures: &Figures) -> (Exit, Option<String>) {
@@ -13,7 +13,7 @@ pub fn judge(study: &Study, figures: &Figures) -> (Exit, Option<String>) {
             Some("at least one arm answered no request".into()),
         );
     }
-    if let Some(reason) = broken_identity(study.identity, figures) {
+    if let Some(reason) = broken_identity(figures) {
         return (Exit::Identity, Some(reason));
     }
     let Some(margin) = study.margin else {
@@ -26,19 +26,16 @@ pub fn judge(study: &Study, figures: &Figures) -> (Exit, Option<String>) {
     }
 }
 
-/// The first arm whose sessions gave different tokens where the study declared that they agree.
-fn broken_identity(declared: Identity, figures: &Figures) -> Option<String> {
-    let kinds: &[HashKind] = match declared {
-        Identity::None => &[],
-        Identity::PromptOnly => &[HashKind::Prompt],
-        Identity::Exact => &[HashKind::Prompt, HashKind::Generated, HashKind::Text],
+/// The first comparison of tokens that breaks what the study declares.
+fn broken_identity(figures: &Figures) -> Option<String> {
+    let differs = figures.identity_broken().next()?;
+    let between = if differs.arms.len() == 1 {
+        "between its sessions"
+    } else {
+        "between them"
     };
-    let differs = figures
-        .identity()
-        .iter()
-        .find(|i| i.arms.len() == 1 && kinds.contains(&i.kind) && i.equal() == Some(false))?;
     Some(format!(
-        "{}: {} differ between its sessions in {} of {} requests, and the study declares them equal",
+        "{}: {} differ {between} in {} of {} requests, and the study declares them equal",
         differs.arms.join(", "),
         differs.kind.title(),
         differs.differing.len(),

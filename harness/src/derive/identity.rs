@@ -30,9 +30,9 @@ impl HashKind {
         }
     }
 
-    fn of(self, r: &RequestRecord) -> Option<&str> {
+    fn of<'a>(self, session: &'a SessionFacts, r: &'a RequestRecord) -> Option<&'a str> {
         match self {
-            Self::Prompt => r.prompt_hash.as_deref(),
+            Self::Prompt => session.prompt_hash(r),
             Self::Generated => r.generated_hash.as_deref(),
             Self::Text => r.text_hash.as_deref(),
         }
@@ -89,27 +89,34 @@ pub(super) fn identities(
             .collect();
         for kind in [HashKind::Prompt, HashKind::Generated, HashKind::Text] {
             let mut found = identity(&group, kind, &members);
-            // Across arms equality is reported, never required. Text stands in for tokens where a
-            // server shows no ids.
-            found.required = group.len() == 1
-                && match kind {
-                    HashKind::Prompt => class != Class::None,
-                    HashKind::Generated | HashKind::Text => class == Class::Exact,
-                };
+            // Arms on one model must be given the same prompt; what they generate across arms is
+            // reported, never required. Text stands in for tokens where a server shows no ids.
+            found.required = match kind {
+                HashKind::Prompt => {
+                    class != Class::None && (group.len() == 1 || one_model(&members))
+                }
+                HashKind::Generated | HashKind::Text => group.len() == 1 && class == Class::Exact,
+            };
             out.push(found);
         }
     }
     out
 }
 
+/// Whether all sessions served the same model files.
+fn one_model(sessions: &[&SessionFacts]) -> bool {
+    let hashes = |s: &SessionFacts| -> Vec<String> {
+        s.launch.models.iter().map(|m| m.sha256.clone()).collect()
+    };
+    sessions.windows(2).all(|w| hashes(w[0]) == hashes(w[1]))
+}
+
 fn identity(arms: &[String], kind: HashKind, sessions: &[&SessionFacts]) -> Identity {
     let mut seen: BTreeMap<u32, Vec<Option<&str>>> = BTreeMap::new();
-    for r in sessions
-        .iter()
-        .flat_map(|s| &s.requests)
-        .filter(|r| r.scored)
-    {
-        seen.entry(r.index).or_default().push(kind.of(r));
+    for session in sessions {
+        for r in session.requests.iter().filter(|r| r.scored) {
+            seen.entry(r.index).or_default().push(kind.of(session, r));
+        }
     }
     let (mut compared, mut unseen, mut differing) = (0, 0, Vec::new());
     for (index, hashes) in seen {

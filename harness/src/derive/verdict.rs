@@ -151,6 +151,7 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
             }
         }
     }
+    out.extend(miscounted(facts));
     let guessed = facts
         .sessions
         .iter()
@@ -168,9 +169,19 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
     for identity in figures
         .identity()
         .iter()
-        .filter(|i| i.arms.len() == 1 && i.equal() == Some(false))
+        .filter(|i| (i.arms.len() == 1 || i.required) && i.equal() == Some(false))
     {
         if identity.kind == HashKind::Text && has_ids(figures, &identity.arms) {
+            continue;
+        }
+        if identity.arms.len() > 1 {
+            out.push(format!(
+                "{} serve one model and were given different {} in {} of {} requests.",
+                identity.arms.join(", "),
+                identity.kind.title(),
+                identity.differing.len(),
+                identity.compared
+            ));
             continue;
         }
         out.push(format!(
@@ -182,6 +193,28 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
         ));
     }
     out
+}
+
+/// Prompts whose ids, asked for afterwards, are not as many as the answer's own count: the hash is
+/// then of another prompt than the one that was answered.
+fn miscounted(facts: &Facts) -> Option<String> {
+    let asked = facts
+        .sessions
+        .iter()
+        .flat_map(|s| s.prompts.iter().map(move |p| (s, p)));
+    let wrong = asked
+        .filter(|(s, p)| {
+            let answer = s.requests.iter().find(|r| r.index == p.index);
+            let stated = answer.and_then(|r| r.prompt_tokens);
+            matches!((stated, p.prompt_tokens), (Some(a), Some(b)) if a != b)
+        })
+        .count();
+    (wrong > 0).then(|| {
+        format!(
+            "The prompt tokens that the server gave when asked afterwards are not as many as its answer counted in \
+             {wrong} request(s): those hashes are not of the prompts that were answered."
+        )
+    })
 }
 
 fn has_ids(figures: &Figures, arms: &[String]) -> bool {

@@ -17,6 +17,11 @@ pub enum ServerKind {
 }
 
 impl ServerKind {
+    /// Whether it may be asked for prompt ids that its answers do not show.
+    pub fn tokenises_on_request(self) -> bool {
+        matches!(self, Self::LlamaCpp | Self::Mock)
+    }
+
     /// As study files and archives write it.
     pub fn name(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Cancel, Progress, SessionEnd};
 use crate::archive::{ArchiveError, ArchiveWriter, SessionWriter, session_folder_name};
 use crate::host::{Sampler, now_ns};
-use crate::replay::{Request, RequestHeader, RequestRecord, send};
+use crate::replay::{PromptRecord, Request, RequestHeader, RequestRecord, send};
 use crate::server::{
     HashCache, LaunchError, Programs, ServerProcess, StopMode, describe, log_tail,
 };
@@ -127,6 +127,8 @@ impl SessionRun<'_> {
         if broken.is_some() {
             // A server that dies closes its connections a little before it can be waited for.
             wait_for_exit(&mut server, Duration::from_millis(500));
+        } else if server.exited().is_none() {
+            self.ask_prompts(writer, &server, &records)?;
         }
         let died = server.exited();
         self.progress.step("stopping the server");
@@ -198,6 +200,45 @@ impl SessionRun<'_> {
         let record = RequestRecord::assemble(header, &raw, self.arm.kind);
         writer.request(&record, &raw)?;
         Ok(record)
+    }
+
+    /// Asks for the prompt ids that the answers did not show. After the replay, so in no time that
+    /// is published; a server that cannot say leaves them absent.
+    fn ask_prompts(
+        &self,
+        writer: &SessionWriter,
+        server: &ServerProcess,
+        records: &[RequestRecord],
+    ) -> Result<(), Failure> {
+        let workload = &self.study.workload;
+        let bodies = workload.warmups.iter().chain(&workload.bodies);
+        let unseen: Vec<_> = records
+            .iter()
+            .zip(bodies)
+            .filter(|(r, _)| r.prompt_hash.is_none())
+            .collect();
+        if unseen.is_empty() || !self.arm.kind.tokenises_on_request() {
+            return Ok(());
+        }
+        self.progress.step("asking for prompt tokens");
+        let post = |path: &str, body: &[u8]| {
+            let request = Request {
+                port: server.port(),
+                path,
+                body: Some(body),
+                timeout: workload.timeout,
+            };
+            send(&request, &|| self.cancel.is_set())
+        };
+        let mut prompts = Vec::new();
+        for (record, body) in unseen {
+            let asked = PromptRecord::ask(record.index, &body.name, &body.bytes, post);
+            prompts.push(asked);
+            if self.cancel.is_set() {
+                return Err(Failure::Interrupted);
+            }
+        }
+        Ok(writer.prompts(&prompts)?)
     }
 
     /// What makes a request fail its session.

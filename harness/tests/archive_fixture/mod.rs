@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use palindrome_harness::archive::{Archive, ArchiveWriter, sha256_hex};
 use palindrome_harness::derive::derive;
 use palindrome_harness::host::{CheckoutFacts, HostFacts, HostSample};
-use palindrome_harness::replay::{Arrival, RawResponse, RequestHeader, RequestRecord};
+use palindrome_harness::replay::{
+    Arrival, PromptRecord, RawResponse, RequestHeader, RequestRecord,
+};
 use palindrome_harness::server::{
     FileFact, LaunchFacts, ProcessUsage, ServerKind, StopFacts, StopMode,
 };
@@ -199,6 +201,23 @@ pub fn response(sent_ns: u64, first_ns: u64, gap_ns: u64, tokens: u64) -> RawRes
     }
 }
 
+/// Answers of a server's template and tokeniser routes: 40 ids, as the fixture's answers count.
+fn tokeniser(route: &str, _body: &[u8]) -> RawResponse {
+    let body = match route {
+        "/apply-template" => r#"{"prompt":"<user>one"}"#.to_string(),
+        _ => format!(r#"{{"tokens":{:?}}}"#, (100..140).collect::<Vec<u32>>()),
+    };
+    RawResponse {
+        sent_ns: 0,
+        done_ns: 1,
+        status: Some(200),
+        content_type: Some("application/json".into()),
+        arrivals: vec![],
+        error: None,
+        body: body.into_bytes(),
+    }
+}
+
 /// Writes one session; B takes twice A's time a token, and each session is a little slower than the
 /// one before it (drift), with a fixed irregularity.
 pub fn write_session(writer: &ArchiveWriter, planned: &PlannedSession) {
@@ -232,6 +251,13 @@ pub fn write_session(writer: &ArchiveWriter, planned: &PlannedSession) {
         };
         session.host_sample(&sample).unwrap();
         sent = raw.done_ns + 5_000_000;
+    }
+    if facts.kind == ServerKind::LlamaCpp {
+        let prompts: Vec<PromptRecord> = (0_u32..)
+            .zip(BODIES)
+            .map(|(i, (name, body))| PromptRecord::ask(i, name, body.as_bytes(), tokeniser))
+            .collect();
+        session.prompts(&prompts).unwrap();
     }
     let usage = ProcessUsage {
         peak_rss_bytes: Some(slow * (64 << 20)),

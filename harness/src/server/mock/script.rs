@@ -14,6 +14,8 @@ pub struct Script {
     pub ready_after_ms: f64,
     /// Ends with exit code 3 instead of becoming ready.
     pub die_before_ready: bool,
+    /// Answers 404 where the dialect would turn a chat into prompt ids.
+    pub no_prompt_routes: bool,
     /// Answers to posts in order; the last one repeats.
     #[serde(rename = "reply")]
     pub replies: Vec<Reply>,

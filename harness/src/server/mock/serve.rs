@@ -46,7 +46,7 @@ fn answer(
     ready_at: u64,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let (method, path, _body) = read_request(&mut stream)?;
+    let (method, path, body) = read_request(&mut stream)?;
     let read_ns = now_ns();
     if method != "POST" {
         let (status, body) = if read_ns >= ready_at {
@@ -59,6 +59,9 @@ fn answer(
         };
         return whole(&mut stream, status, &body);
     }
+    if let Some((status, said)) = prompt_route(script, &path, &body) {
+        return whole(&mut stream, status, &said);
+    }
     let number = posts.fetch_add(1, Ordering::SeqCst);
     eprintln!("mock: post {number} {path} read {read_ns}");
     let reply = script.reply(number);
@@ -67,6 +70,27 @@ fn answer(
         return whole(&mut stream, reply.status, &error);
     }
     Reply::stream(&reply, script.dialect, &mut stream, read_ns)
+}
+
+/// llama-server's two routes from a chat to prompt ids: the text is the messages as JSON, the ids
+/// are its bytes. Not counted as posts; the other dialect does not have them.
+fn prompt_route(script: &Script, path: &str, body: &[u8]) -> Option<(u16, Value)> {
+    if path != "/apply-template" && path != "/tokenize" {
+        return None;
+    }
+    let missing =
+        || json!({"error": {"code": 404, "message": "File Not Found", "type": "not_found_error"}});
+    if script.dialect != Dialect::LlamaCpp || script.no_prompt_routes {
+        return Some((404, missing()));
+    }
+    let asked: Value = serde_json::from_slice(body).unwrap_or_default();
+    Some(match path {
+        "/apply-template" => (200, json!({"prompt": asked["messages"].to_string()})),
+        _ => {
+            let text = asked["content"].as_str().unwrap_or("");
+            (200, json!({"tokens": text.as_bytes()}))
+        }
+    })
 }
 
 /// Reads one request: method, target, body.
