@@ -168,3 +168,17 @@ fn an_unreadable_study_is_named() {
         "{message}"
     );
 }
+
+#[test]
+fn metrics_have_the_names_of_figures_and_no_others() {
+    for metric in palindrome_harness::derive::Metric::ALL {
+        let folder = folder();
+        let line = format!("seed = 7\nprimary = \"{}\"", metric.key());
+        let study = load(folder.path(), &GOOD.replacen("seed = 7", &line, 1)).unwrap();
+        assert_eq!(study.primary, metric);
+    }
+    let message = mistake("seed = 7", "primary = \"prefill_rate\"");
+    for name in ["decode_rate", "prompt_rate", "ttft", "client_wall"] {
+        assert!(message.contains(name), "{message}");
+    }
+}

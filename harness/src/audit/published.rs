@@ -31,6 +31,7 @@ pub(super) fn check(archive: &Archive, facts: &Facts, audit: &mut Audit) {
         ("schema", published.schema() == again.schema()),
         ("study", published.study() == again.study()),
         ("question", published.question() == again.question()),
+        ("primary", published.primary() == again.primary()),
         ("arms", published.arms() == again.arms()),
         (
             "comparisons",

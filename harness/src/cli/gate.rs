@@ -1,7 +1,7 @@
 //! From published figures to an exit code. Compares; computes no figure.
 
 use super::Exit;
-use crate::derive::{Figures, Metric};
+use crate::derive::Figures;
 use crate::study::Study;
 
 /// What the study's declared identity and margin make of its figures, and why.
@@ -50,12 +50,7 @@ enum Gate {
 }
 
 fn against_margin(study: &Study, figures: &Figures, margin: f64) -> Gate {
-    let metric = match study.primary {
-        crate::study::Metric::DecodeRate => Metric::DecodeRate,
-        crate::study::Metric::PrefillRate => Metric::PromptRate,
-        crate::study::Metric::TimeToFirstToken => Metric::Ttft,
-        crate::study::Metric::ClientWall => Metric::ClientWall,
-    };
+    let metric = study.primary;
     let mut unsettled = None;
     for c in figures.comparisons().iter().filter(|c| c.metric == metric) {
         let end = |name: &str| figures.value(&format!("{}/{name}", c.prefix));

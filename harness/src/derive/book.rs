@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::compare::{Comparison, compare};
 use super::figure::{AnyFigure, Figure, Published};
 use super::identity::{Identity, identities};
+use super::metric::Metric;
 use super::request::engine_decode_name;
 use super::session::{SessionFigures, arm_figures, session_figures};
 use super::verdict::{Verdict, verdict};
@@ -35,6 +36,8 @@ pub struct Figures {
     arms: Vec<String>,
     verdict: Verdict,
     question: Option<String>,
+    #[serde(default)]
+    primary: Metric,
     comparisons: Vec<Comparison>,
     identity: Vec<Identity>,
     #[serde(rename = "figures")]
@@ -70,6 +73,11 @@ impl Figures {
     /// What the study asks, in its own words.
     pub fn question(&self) -> Option<&str> {
         self.question.as_deref()
+    }
+
+    /// The metric that the study declares to be about.
+    pub fn primary(&self) -> Metric {
+        self.primary
     }
 
     /// Comparisons of hashes that break what the study declares: an arm that did not repeat itself.
@@ -147,6 +155,7 @@ pub fn derive(facts: &Facts) -> Figures {
         arms: arms.clone(),
         verdict: Verdict::default(),
         comparisons,
+        primary: file.as_ref().map(|f| f.primary).unwrap_or_default(),
         question: file.and_then(|f| f.question),
         identity: identities(arms, &facts.sessions, class),
         all: book.figures,

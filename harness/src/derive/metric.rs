@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::Unit;
 
 /// A compared metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Tokens after the first event, over the time from first to last token.
+    #[default]
     DecodeRate,
     /// Prompt tokens not taken from a cache, over the time to the first token.
     PromptRate,
@@ -20,7 +21,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All of them, the primary one first.
+    /// All of them, in the order of tables.
     pub const ALL: [Self; 4] = [
         Self::DecodeRate,
         Self::PromptRate,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Comparison, Figures, HashKind};
+use super::{Comparison, Figures, HashKind, Metric};
 use crate::archive::Facts;
 use crate::replay::TokenSource;
 use crate::server::{LaunchFacts, ServerKind, StopMode};
@@ -37,49 +37,74 @@ pub(super) fn verdict(facts: &Facts, figures: &Figures) -> Verdict {
 }
 
 fn sentence(figures: &Figures) -> String {
-    let primary = figures
-        .comparisons()
-        .iter()
-        .filter(|c| c.metric == super::Metric::DecodeRate);
+    let metric = figures.primary();
+    let primary = figures.comparisons().iter().filter(|c| c.metric == metric);
     let said: Vec<String> = primary.map(|c| compared(figures, c)).collect();
     if !said.is_empty() {
         return said.join(" ");
     }
-    match figures.arms().first() {
-        Some(arm) => match figures.value(&format!("arm/{arm}/decode_rate")) {
-            Some(rate) => format!(
-                "{arm} generated {} tokens a second; nothing was compared.",
-                three_digits(rate)
-            ),
-            None => "Nothing was measured.".into(),
-        },
+    let alone = figures.arms().first().and_then(|arm| {
+        let value = figures.value(&format!("arm/{arm}/{}", metric.key()))?;
+        Some((arm, value))
+    });
+    match alone {
+        Some((arm, value)) => format!(
+            "{arm} {} {} {}; nothing was compared.",
+            verb(metric),
+            three_digits(value),
+            unit(metric)
+        ),
         None => "Nothing was measured.".into(),
+    }
+}
+
+/// What an arm did, before an amount.
+fn verb(metric: Metric) -> &'static str {
+    match metric {
+        Metric::DecodeRate => "generated",
+        Metric::PromptRate => "read its prompts at",
+        Metric::Ttft => "gave its first token after",
+        Metric::ClientWall => "answered in",
+    }
+}
+
+fn unit(metric: Metric) -> &'static str {
+    if metric.higher_is_better() {
+        "tokens a second"
+    } else {
+        "seconds"
     }
 }
 
 fn compared(figures: &Figures, c: &Comparison) -> String {
     let (base, other) = (&c.base, &c.other);
-    let rate = |arm: &str| figures.value(&format!("arm/{arm}/decode_rate"));
+    let amount = |arm: &str| figures.value(&format!("arm/{arm}/{}", c.metric.key()));
     let at = |end: &str| figures.value(&format!("{}/ratio{end}", c.prefix));
     let Some(ratio) = at("") else {
         let why = c
             .no_interval
             .clone()
             .unwrap_or_else(|| "there are no pairs".into());
-        return format!("{other} and {base} could not be compared by decode rate: {why}.");
+        let by = c.metric.title().to_lowercase();
+        return format!("{other} and {base} could not be compared by {by}: {why}.");
     };
-    let rates = match (rate(other), rate(base)) {
+    let amounts = match (amount(other), amount(base)) {
         (Some(b), Some(a)) => format!(
-            " ({} against {} tokens a second)",
+            " ({} against {} {})",
             three_digits(b),
-            three_digits(a)
+            three_digits(a),
+            unit(c.metric)
         ),
         _ => String::new(),
     };
-    let head = format!(
-        "On this host and workload {other} generated tokens at {} times the rate of {base}{rates}",
-        three_digits(ratio)
-    );
+    let times = three_digits(ratio);
+    let head = match c.metric {
+        Metric::DecodeRate => format!("generated tokens at {times} times the rate of {base}"),
+        Metric::PromptRate => format!("read prompts at {times} times the rate of {base}"),
+        Metric::Ttft => format!("took {times} times as long as {base} to the first token"),
+        Metric::ClientWall => format!("took {times} times as long as {base} to a whole answer"),
+    };
+    let head = format!("On this host and workload {other} {head}{amounts}");
     match (at("_low"), at("_high"), &c.no_interval) {
         (Some(low), Some(high), None) => {
             let reach = if low > 1.0 {

@@ -58,6 +58,10 @@ pub(super) fn page(source: &Source<'_>) -> Page {
     ));
     blocks.push(Block::Heading("Result"));
     blocks.push(Block::Table(result(source)));
+    blocks.push(Block::Text(format!(
+        "The study declares {} as its primary metric; the verdict is about it, the others inform.",
+        figures.primary().title().to_lowercase()
+    )));
     blocks.extend(reasons(figures));
     blocks.push(Block::Chart(
         "Left: each session's decode rate in the order the sessions ran, from zero; grey lines join the two sessions \

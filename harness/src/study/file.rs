@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::derive::Metric;
 use crate::server::ServerKind;
 
 /// A study file.
@@ -25,7 +26,7 @@ pub struct StudyFile {
     /// Whether an unscored session comes first.
     #[serde(default = "yes")]
     pub burn_in: bool,
-    /// The metric that the study is about.
+    /// The metric that the study is about, by its name in `figures.json`.
     #[serde(default)]
     pub primary: Metric,
     /// Largest slowdown that still passes a gate, as a share (0.05 is 5%).
@@ -130,21 +131,6 @@ pub struct WorkloadFile {
     /// Longest one request may take.
     #[serde(default = "five_minutes")]
     pub timeout_s: f64,
-}
-
-/// `primary`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Tokens a second after the first.
-    #[default]
-    DecodeRate,
-    /// Prompt tokens a second up to the first token.
-    PrefillRate,
-    /// From the request to the first token.
-    TimeToFirstToken,
-    /// From the request to the end of the stream.
-    ClientWall,
 }
 
 /// `identity`: the equality class of an arm's answers over its sessions.

@@ -8,10 +8,9 @@ use std::time::Duration;
 use toml::Spanned;
 
 use super::error::StudyError;
-use super::file::{
-    ArmFile, ArmSettings, ExpectCached, Guards, Identity, Metric, ServerLimits, StudyFile,
-};
+use super::file::{ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile};
 use crate::archive::sha256_hex;
+use crate::derive::Metric;
 use crate::server::ServerKind;
 
 /// A request body.

@@ -11,8 +11,7 @@ pub use coin::SplitMix64;
 pub use error::StudyError;
 pub use expand::{coins, order};
 pub use file::{
-    ArmFile, ArmSettings, ExpectCached, Guards, Identity, Metric, ServerLimits, StudyFile,
-    WorkloadFile,
+    ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile, WorkloadFile,
 };
 pub use load::{Arm, Body, Study, Workload};
 pub use plan::{Plan, PlannedSession, Role};
