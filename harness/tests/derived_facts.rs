@@ -4,7 +4,8 @@ mod archive_fixture;
 
 use archive_fixture::{sealed, study};
 use palindrome_harness::archive::Archive;
-use palindrome_harness::derive::{derive, three_digits};
+use palindrome_harness::derive::{Figures, Label, derive, three_digits};
+use palindrome_harness::replay::TokenSource;
 
 #[test]
 fn the_verdict_is_about_the_metric_that_the_study_declares() {
@@ -28,4 +29,25 @@ fn the_verdict_is_about_the_metric_that_the_study_declares() {
             .unwrap();
         assert!(sentence.contains(&three_digits(ratio)), "{sentence}");
     }
+}
+
+#[test]
+fn a_first_event_of_unknown_size_is_assumed_and_said() {
+    let root = tempfile::tempdir().unwrap();
+    let path = sealed(root.path(), &[true]);
+    let mut facts = Archive::open(&path).unwrap().facts().unwrap();
+    let id = "request/02-B/000/first_event_tokens";
+    let told = derive(&facts);
+    assert_eq!(told.get(id).unwrap().label(), Label::Measured);
+    let said = |figures: &Figures| {
+        let warnings = &figures.verdict().warnings;
+        warnings.iter().any(|w| w.contains("one is assumed"))
+    };
+    assert!(!said(&told));
+    for session in facts.sessions.iter_mut().filter(|s| s.planned.arm == "B") {
+        session.requests[0].first_event_source = Some(TokenSource::Events);
+    }
+    let assumed = derive(&facts);
+    assert_eq!(assumed.get(id).unwrap().label(), Label::Assumed);
+    assert!(said(&assumed), "{:?}", assumed.verdict().warnings);
 }

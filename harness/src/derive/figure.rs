@@ -129,6 +129,9 @@ impl Fact {
 /// Marker of [`Label::Measured`].
 #[derive(Clone, Copy, Debug)]
 pub struct Measured;
+/// Marker of [`Label::Assumed`].
+#[derive(Clone, Copy, Debug)]
+pub struct Assumed;
 /// Marker of [`Label::Calculated`].
 #[derive(Clone, Copy, Debug)]
 pub struct Calculated;
@@ -188,6 +191,20 @@ impl Figure<Measured> {
             Label::Measured,
             "interval",
             vec![from.reference, to.reference],
+        )
+    }
+}
+
+impl Figure<Assumed> {
+    /// A value that the record holds by assumption, because the server did not say.
+    pub fn assumed(id: String, unit: Unit, fact: Fact) -> Self {
+        Self::make(
+            id,
+            fact.value,
+            unit,
+            Label::Assumed,
+            "assumed",
+            vec![fact.reference],
         )
     }
 }

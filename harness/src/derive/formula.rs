@@ -77,6 +77,10 @@ impl Formula {
     pub fn explained() -> &'static [(&'static str, &'static str)] {
         &[
             ("reading", "a counter or clock as it was read"),
+            (
+                "assumed",
+                "not said by the server: the first event of a stream is taken to be one token",
+            ),
             ("interval", "second clock reading minus first"),
             ("difference", "first minus second"),
             ("sum", "sum of all"),

@@ -12,7 +12,7 @@ mod verdict;
 
 pub use book::{Figures, derive};
 pub use compare::Comparison;
-pub use figure::{AnyFigure, Calculated, Fact, Figure, Label, Measured, Published, Unit};
+pub use figure::{AnyFigure, Assumed, Calculated, Fact, Figure, Label, Measured, Published, Unit};
 pub use formula::Formula;
 pub use identity::{HashKind, Identity};
 pub use metric::Metric;

@@ -1,10 +1,10 @@
 //! Figures of one request.
 
 use super::book::Book;
-use super::figure::{Calculated, Fact, Figure, Measured, Unit};
+use super::figure::{AnyFigure, Calculated, Fact, Figure, Measured, Unit};
 use super::{Formula, Metric};
 use crate::archive::SessionFacts;
-use crate::replay::RequestRecord;
+use crate::replay::{RequestRecord, TokenSource};
 use crate::server::ServerKind;
 
 /// One request's figures, kept typed for what is computed from them.
@@ -27,7 +27,7 @@ pub(super) struct RequestFigures {
 
 impl RequestFigures {
     /// The figure of a compared metric.
-    pub(super) fn metric(&self, metric: Metric) -> &dyn super::AnyFigure {
+    pub(super) fn metric(&self, metric: Metric) -> &dyn AnyFigure {
         match metric {
             Metric::DecodeRate => &self.decode_rate,
             Metric::PromptRate => &self.prompt_rate,
@@ -44,6 +44,19 @@ pub(super) fn engine_decode_name(kind: ServerKind) -> &'static str {
         ServerKind::LlamaCpp => "engine_decode_rate_n",
         ServerKind::PalindromeEngine | ServerKind::Mock => "engine_decode_rate_n_minus_1",
         ServerKind::Openai => "engine_decode_rate_as_stated",
+    }
+}
+
+/// Publishes how many tokens the first event stands for: read, or assumed and labelled so.
+fn first_event_tokens(
+    book: &mut Book,
+    id: String,
+    fact: Fact,
+    source: Option<TokenSource>,
+) -> Box<dyn AnyFigure> {
+    match source {
+        Some(TokenSource::Events) => Box::new(book.add(Figure::assumed(id, Unit::Tokens, fact))),
+        _ => Box::new(book.add(Figure::reading(id, Unit::Tokens, fact))),
     }
 }
 
@@ -74,11 +87,6 @@ pub(super) fn request_figures(
     };
 
     let generated = reading("generated_tokens", "generated_tokens", r.generated_tokens);
-    let first_event = reading(
-        "first_event_tokens",
-        "first_event_tokens",
-        r.first_event_tokens,
-    );
     let prompt = reading("prompt_tokens", "prompt_tokens", r.prompt_tokens);
     let cached = reading("cached_tokens", "cached_tokens", r.cached_tokens);
     let engine = r.engine.clone().unwrap_or_default();
@@ -96,6 +104,13 @@ pub(super) fn request_figures(
             engine.predicted_n.and_then(|n| n.checked_sub(1)),
         ),
     };
+
+    let first_event = first_event_tokens(
+        book,
+        id("first_event_tokens"),
+        whole("first_event_tokens", r.first_event_tokens),
+        r.first_event_source,
+    );
 
     let mut timer = |metric: &str, from: Fact, field: &str, to: Option<u64>| {
         book.add(Figure::interval(id(metric), from, whole(field, to)))
@@ -126,14 +141,14 @@ pub(super) fn request_figures(
         engine.predicted_ms,
     );
 
-    let mut by = |metric: &str, unit, formula: &Formula, inputs: &[&dyn super::AnyFigure]| {
+    let mut by = |metric: &str, unit, formula: &Formula, inputs: &[&dyn AnyFigure]| {
         book.add(Figure::by(id(metric), unit, formula, inputs))
     };
     let decode_tokens = by(
         "decode_tokens",
         Unit::Tokens,
         &Formula::Difference,
-        &[&generated, &first_event],
+        &[&generated, first_event.as_ref()],
     );
     let rate = Unit::TokensPerSecond;
     let decode_rate = by(

@@ -177,6 +177,7 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
         }
     }
     out.extend(miscounted(facts));
+    out.extend(assumed_first_events(facts));
     let guessed = facts
         .sessions
         .iter()
@@ -239,6 +240,24 @@ fn miscounted(facts: &Facts) -> Option<String> {
             "The prompt tokens that the server gave when asked afterwards are not as many as its answer counted in \
              {wrong} request(s): those hashes are not of the prompts that were answered."
         )
+    })
+}
+
+/// Arms whose streams do not tell how many tokens their first event stands for.
+fn assumed_first_events(facts: &Facts) -> impl Iterator<Item = String> {
+    facts.plan.arms.iter().filter_map(|arm| {
+        let sessions = facts.sessions.iter().filter(|s| s.planned.arm == *arm);
+        let assumed = sessions
+            .flat_map(|s| &s.requests)
+            .filter(|r| r.scored && r.first_event_source == Some(TokenSource::Events))
+            .count();
+        (assumed > 0).then(|| {
+            format!(
+                "{arm} does not say how many tokens the first event of its stream stands for in {assumed} request(s): \
+                 one is assumed, so its decode rate is too high if tokens were held back before it. \
+                 (llama.cpp says it where a body asks for timings_per_token.)"
+            )
+        })
     })
 }
 

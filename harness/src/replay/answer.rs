@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::EngineTimings;
+use super::{EngineTimings, TokenSource};
 
 /// One chunk's share of an answer.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,14 +76,15 @@ impl Piece {
         !self.content.is_empty() || !self.tool_text.is_empty()
     }
 
-    /// Tokens generated up to and including this piece when it is the first, if the server says.
-    pub(super) fn tokens_so_far(&self) -> Option<u64> {
-        let ids = self
-            .ids
-            .as_ref()
-            .map(|ids| ids.len() as u64)
-            .filter(|&n| n > 0);
-        ids.or(self.predicted_n.filter(|&n| n > 0))
+    /// Tokens generated up to and including this piece when it is the first: its ids, else the
+    /// server's running count (`timings_per_token`), which also counts tokens that were held back
+    /// before it, else one by assumption.
+    pub(super) fn tokens_so_far(&self) -> (u64, TokenSource) {
+        match (&self.ids, self.predicted_n) {
+            (Some(ids), _) if !ids.is_empty() => (ids.len() as u64, TokenSource::StreamIds),
+            (_, Some(n)) if n > 0 => (n, TokenSource::Usage),
+            _ => (1, TokenSource::Events),
+        }
     }
 }
 

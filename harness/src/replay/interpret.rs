@@ -25,6 +25,7 @@ pub struct Interpreted {
     pub generated_tokens: Option<u64>,
     pub token_source: Option<TokenSource>,
     pub first_event_tokens: Option<u64>,
+    pub first_event_source: Option<TokenSource>,
     pub finish_reason: Option<String>,
     pub prompt_hash: Option<String>,
     pub generated_hash: Option<String>,
@@ -70,6 +71,7 @@ impl RequestRecord {
             generated_tokens: seen.generated_tokens,
             token_source: seen.token_source,
             first_event_tokens: seen.first_event_tokens,
+            first_event_source: seen.first_event_source,
             finish_reason: seen.finish_reason,
             prompt_hash: seen.prompt_hash,
             generated_hash: seen.generated_hash,
@@ -153,7 +155,9 @@ fn read_stream(raw: &RawResponse, kind: ServerKind, seen: &mut Interpreted) -> O
             let ns = arrived(raw, event.end);
             if seen.first_token_ns.is_none() {
                 seen.first_token_ns = ns;
-                seen.first_event_tokens = Some(piece.tokens_so_far().unwrap_or(1));
+                let (tokens, source) = piece.tokens_so_far();
+                seen.first_event_tokens = Some(tokens);
+                seen.first_event_source = Some(source);
             }
             if piece.shows_content() && seen.first_content_ns.is_none() {
                 seen.first_content_ns = ns;

@@ -66,6 +66,7 @@ fn a_plain_stream_is_counted_by_events_and_says_so() {
         (Some(3), Some(TokenSource::Events))
     );
     assert_eq!(seen.first_event_tokens, Some(1));
+    assert_eq!(seen.first_event_source, Some(TokenSource::Events));
     assert_eq!(seen.text_hash, Some(text_hash("hm", "yesyes", "")));
     assert_eq!(
         (seen.prompt_tokens, seen.cached_tokens, seen.generated_hash),
@@ -109,6 +110,11 @@ fn timings_on_every_chunk_tell_how_many_tokens_the_first_event_stands_for() {
     let seen = interpret(
         &raw(&[ROLE, first, SAY, last, "[DONE]"]),
         ServerKind::LlamaCpp,
+    );
+    assert_eq!(
+        (seen.first_event_tokens, seen.first_event_source),
+        (Some(4), Some(TokenSource::Usage)),
+        "three header tokens came before the first that shows"
     );
     assert_eq!(
         (seen.first_event_tokens, seen.generated_tokens),

@@ -64,6 +64,9 @@ pub struct RequestRecord {
     pub token_source: Option<TokenSource>,
     /// Tokens in the event of `first_token_ns` (so N - this many were timed).
     pub first_event_tokens: Option<u64>,
+    /// How that is known; `events` means that one token was assumed.
+    #[serde(default)]
+    pub first_event_source: Option<TokenSource>,
     /// As the server gave it.
     pub finish_reason: Option<String>,
     /// sha256 over prompt token ids, if the server shows them.

@@ -5,7 +5,7 @@ use super::format::{bare, range, short, with_unit};
 use super::page::{Block, Page, Table};
 use super::terminal::metric_title;
 use crate::archive::{Facts, SessionFacts};
-use crate::derive::{Figures, Metric};
+use crate::derive::{Figures, Label, Metric};
 
 /// What the report is made of.
 pub(super) struct Source<'a> {
@@ -51,11 +51,12 @@ pub(super) fn page(source: &Source<'_>) -> Page {
             .map(Block::Warning),
     );
     blocks.push(Block::Verdict(figures.verdict().sentence.clone()));
-    blocks.push(Block::Text(
+    blocks.push(Block::Text(format!(
         "Labels: M measured (read off a clock or counter in this study), C calculated (a named formula over other \
-         figures), S simulated, A assumed. This study holds no S and no A figure. A dash is a missing value."
-            .into(),
-    ));
+         figures), S simulated, A assumed. This study holds {} S and {} A figures. A dash is a missing value.",
+        labelled(figures, Label::Simulated),
+        labelled(figures, Label::Assumed)
+    )));
     blocks.push(Block::Heading("Result"));
     blocks.push(Block::Table(result(source)));
     blocks.push(Block::Text(format!(
@@ -80,6 +81,14 @@ pub(super) fn page(source: &Source<'_>) -> Page {
         title: format!("Study: {}", figures.study()),
         question: question(source),
         blocks,
+    }
+}
+
+/// How many figures carry a label: `no` or a number.
+fn labelled(figures: &Figures, label: Label) -> String {
+    match figures.all().iter().filter(|f| f.label() == label).count() {
+        0 => "no".into(),
+        n => n.to_string(),
     }
 }
 
