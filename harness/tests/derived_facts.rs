@@ -51,3 +51,27 @@ fn a_first_event_of_unknown_size_is_assumed_and_said() {
     assert_eq!(assumed.get(id).unwrap().label(), Label::Assumed);
     assert!(said(&assumed), "{:?}", assumed.verdict().warnings);
 }
+
+#[test]
+fn the_engines_own_decode_count_is_a_difference_by_its_convention() {
+    let root = tempfile::tempdir().unwrap();
+    let path = sealed(root.path(), &[true]);
+    let figures = derive(&Archive::open(&path).unwrap().facts().unwrap());
+    let at = |name: &str| figures.get(&format!("request/{name}"));
+    let stated = at("01-A/000/engine_decode_tokens").unwrap();
+    let timed = at("01-A/000/engine_decode_tokens_after_first").unwrap();
+    assert_eq!(
+        (stated.value(), stated.label()),
+        (Some(5.0), Label::Measured)
+    );
+    assert_eq!(
+        (timed.value(), timed.label()),
+        (Some(4.0), Label::Calculated)
+    );
+    assert_eq!(timed.inputs(), [stated.id()]);
+    let rate = at("01-A/000/engine_decode_rate_n_minus_1").unwrap();
+    assert_eq!(rate.inputs()[0], timed.id());
+    let llama = at("02-B/000/engine_decode_rate_n").unwrap();
+    assert_eq!(llama.inputs()[0], "request/02-B/000/engine_decode_tokens");
+    assert!(at("02-B/000/engine_decode_tokens_after_first").is_none());
+}

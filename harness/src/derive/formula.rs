@@ -11,6 +11,8 @@ use crate::stats::{
 pub enum Formula {
     /// First minus second.
     Difference,
+    /// The input minus one.
+    AfterFirst,
     /// Sum of all.
     Sum,
     /// First over second.
@@ -55,6 +57,7 @@ impl Formula {
         };
         match self {
             Self::Difference => "difference".into(),
+            Self::AfterFirst => "tokens-after-first".into(),
             Self::Sum => "sum".into(),
             Self::Quotient => "quotient".into(),
             Self::PerMillisecond => "per-millisecond-times-1000".into(),
@@ -83,6 +86,12 @@ impl Formula {
             ),
             ("interval", "second clock reading minus first"),
             ("difference", "first minus second"),
+            (
+                "tokens-after-first",
+                "the input minus one: palindrome-engine's predicted_ms runs from its first token to its last, so of \
+                 predicted_n tokens one lies outside it (engine_decode_rate_n_minus_1); llama.cpp's own rate is \
+                 predicted_n over predicted_ms (engine_decode_rate_n)",
+            ),
             ("sum", "sum of all"),
             ("quotient", "first over second"),
             (
@@ -126,6 +135,7 @@ impl Formula {
     pub(super) fn apply(&self, v: &[f64]) -> Option<f64> {
         match (self, v) {
             (Self::Difference, [a, b]) => Some(a - b),
+            (Self::AfterFirst, [n]) => (*n >= 1.0).then(|| n - 1.0),
             (Self::Sum, [_, ..]) => Some(v.iter().sum()),
             (Self::Quotient, [a, b]) => (*b > 0.0).then(|| a / b),
             (Self::PerMillisecond, [a, b]) => (*b > 0.0).then(|| a / b * 1000.0),
@@ -174,6 +184,7 @@ mod tests {
         let orders = vec![PairOrder::Ab, PairOrder::Ba];
         let all = [
             Formula::Difference,
+            Formula::AfterFirst,
             Formula::Sum,
             Formula::Quotient,
             Formula::PerMillisecond,
@@ -209,6 +220,7 @@ mod tests {
         assert_eq!(Formula::Quotient.apply(&[1.0, 0.0]), None);
         assert_eq!(Formula::LogRatio.apply(&[0.0, 1.0]), None);
         assert_eq!(Formula::Median.apply(&[]), None);
+        assert_eq!(Formula::AfterFirst.apply(&[0.0]), None);
         assert_eq!(Formula::SumOverSum.apply(&[6.0, 4.0, 1.0, 1.0]), Some(5.0));
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct RequestFigures {
     pub(super) wall: Figure<Measured>,
     pub(super) engine_prompt_tokens: Figure<Measured>,
     pub(super) engine_prompt_ms: Figure<Measured>,
-    pub(super) engine_decode_tokens: Figure<Measured>,
+    pub(super) engine_decode_tokens: Box<dyn AnyFigure>,
     pub(super) engine_decode_ms: Figure<Measured>,
     pub(super) generated: Figure<Measured>,
 }
@@ -91,18 +91,20 @@ pub(super) fn request_figures(
     let cached = reading("cached_tokens", "cached_tokens", r.cached_tokens);
     let engine = r.engine.clone().unwrap_or_default();
     let engine_prompt_tokens = reading("engine_prompt_tokens", "engine/prompt_n", engine.prompt_n);
-    let engine_decode_tokens = match session.launch.kind {
-        ServerKind::LlamaCpp | ServerKind::Openai => reading(
-            "engine_decode_tokens",
-            "engine/predicted_n",
-            engine.predicted_n,
-        ),
+    let predicted = reading(
+        "engine_decode_tokens",
+        "engine/predicted_n",
+        engine.predicted_n,
+    );
+    let engine_decode_tokens: Box<dyn AnyFigure> = match session.launch.kind {
+        ServerKind::LlamaCpp | ServerKind::Openai => Box::new(predicted),
         // Its time starts at the first token, so one token is not in it.
-        ServerKind::PalindromeEngine | ServerKind::Mock => reading(
-            "engine_decode_tokens_after_first",
-            "engine/predicted_n-1",
-            engine.predicted_n.and_then(|n| n.checked_sub(1)),
-        ),
+        ServerKind::PalindromeEngine | ServerKind::Mock => Box::new(book.add(Figure::by(
+            id("engine_decode_tokens_after_first"),
+            Unit::Tokens,
+            &Formula::AfterFirst,
+            &[&predicted],
+        ))),
     };
 
     let first_event = first_event_tokens(
@@ -180,7 +182,7 @@ pub(super) fn request_figures(
         own,
         rate,
         &Formula::PerMillisecond,
-        &[&engine_decode_tokens, &engine_decode_ms],
+        &[engine_decode_tokens.as_ref(), &engine_decode_ms],
     );
 
     RequestFigures {

@@ -90,7 +90,7 @@ fn summarise_engine(book: &mut Book, scope: &str, decode_name: &str, requests: &
         ),
         (
             decode_name,
-            |r| &r.engine_decode_tokens,
+            |r| r.engine_decode_tokens.as_ref(),
             |r| &r.engine_decode_ms,
         ),
     ];
