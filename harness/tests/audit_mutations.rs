@@ -506,3 +506,44 @@ fn an_edited_prompt_fact_is_caught_after_resealing() {
         reseal(copy);
     });
 }
+
+#[test]
+fn bodies_in_another_order_and_a_declared_cold_cache_are_caught() {
+    let root = tempfile::tempdir().unwrap();
+    let path = sealed(root.path(), &[true]);
+    caught(
+        &path,
+        "bodies swapped in the study",
+        "plan.json bodies",
+        |copy| {
+            let before = hash_file(&copy.join("study.toml")).unwrap();
+            edit(copy, "study.toml", |t| {
+                t.replace("\"one.json\", \"two.json\"", "\"two.json\", \"one.json\"")
+            });
+            let after = hash_file(&copy.join("study.toml")).unwrap();
+            edit(copy, "plan.json", |t| t.replace(&before, &after));
+            reseal(copy);
+        },
+    );
+    caught(
+        &path,
+        "cached",
+        "requests.jsonl 1/cached_tokens: 7 prompt tokens",
+        |copy| {
+            let folder = copy.join("sessions/02-B");
+            let stream = folder.join("streams/001.sse.zst");
+            let body = zstd::decode_all(fs::read(&stream).unwrap().as_slice()).unwrap();
+            let text = String::from_utf8(body).unwrap();
+            let text = text.replace("\"cache_n\":0", "\"cache_n\":7");
+            fs::write(&stream, zstd::encode_all(text.as_bytes(), 3).unwrap()).unwrap();
+            edit(copy, "sessions/02-B/requests.jsonl", |t| {
+                let (first, second) = t.split_once('\n').unwrap();
+                let second = second
+                    .replace("\"cached_tokens\":0", "\"cached_tokens\":7")
+                    .replace("\"cache_n\":0", "\"cache_n\":7");
+                format!("{first}\n{second}")
+            });
+            reseal(copy);
+        },
+    );
+}

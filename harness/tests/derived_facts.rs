@@ -3,7 +3,7 @@
 mod archive_fixture;
 
 use archive_fixture::{sealed, study};
-use palindrome_harness::archive::Archive;
+use palindrome_harness::archive::{Archive, Facts};
 use palindrome_harness::derive::{Figures, Label, derive, three_digits};
 use palindrome_harness::replay::TokenSource;
 
@@ -74,4 +74,30 @@ fn the_engines_own_decode_count_is_a_difference_by_its_convention() {
     let llama = at("02-B/000/engine_decode_rate_n").unwrap();
     assert_eq!(llama.inputs()[0], "request/02-B/000/engine_decode_tokens");
     assert!(at("02-B/000/engine_decode_tokens_after_first").is_none());
+}
+
+#[test]
+fn an_unstated_cache_is_not_shown_rather_than_cold() {
+    let root = tempfile::tempdir().unwrap();
+    let path = sealed(root.path(), &[true]);
+    let mut facts = Archive::open(&path).unwrap().facts().unwrap();
+    let said = |facts: &Facts| {
+        let figures = derive(facts);
+        let warnings = &figures.verdict().warnings;
+        warnings
+            .iter()
+            .filter(|w| w.contains("is not shown"))
+            .count()
+    };
+    assert_eq!(said(&facts), 0);
+    // Request 1 of arm B, in both of its sessions.
+    for session in facts.sessions.iter_mut().filter(|s| s.planned.arm == "B") {
+        session.requests[1].cached_tokens = None;
+    }
+    assert_eq!(said(&facts), 1);
+    let prefix = study(&[true]) + "expect_cached = \"prefix\"\n";
+    facts.study_toml = prefix.into_bytes();
+    assert_eq!(said(&facts), 0, "later requests may use the cache");
+    facts.sessions[0].requests[0].cached_tokens = None;
+    assert_eq!(said(&facts), 1);
 }

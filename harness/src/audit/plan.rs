@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use toml::Spanned;
+
 use super::Audit;
 use crate::archive::{Archive, hash_file, session_folder_name, sha256_hex};
-use crate::study::{StudyFile, coins, order as session_order};
+use crate::study::{StudyFile, archived_name, coins, order as session_order};
 
 /// Checks study file, bodies, the set of sessions, their arms and their order in time.
 pub(super) fn check(archive: &Archive, audit: &mut Audit) {
@@ -45,7 +47,13 @@ fn expansion(archive: &Archive, audit: &mut Audit) {
     };
     let arms: Vec<String> = file.arms.iter().map(|a| a.name.as_ref().clone()).collect();
     let again = coins(file.seed, *file.quartets.as_ref());
-    let names = file.workload.bodies.as_ref().len();
+    let named = |paths: &[Spanned<String>]| -> Vec<String> {
+        paths.iter().map(|p| archived_name(p.as_ref())).collect()
+    };
+    let planned = |bodies: &[(String, String)]| -> Vec<String> {
+        bodies.iter().map(|(name, _)| name.clone()).collect()
+    };
+    let workload = &file.workload;
     for (field, same) in [
         ("study", plan.study == *file.name.as_ref()),
         ("seed", plan.seed == file.seed),
@@ -55,8 +63,14 @@ fn expansion(archive: &Archive, audit: &mut Audit) {
             "sessions",
             plan.sessions == session_order(&arms, &again, file.burn_in),
         ),
-        ("bodies", plan.bodies.len() == names),
-        ("warmups", plan.warmups.len() == file.workload.warmups.len()),
+        (
+            "bodies",
+            planned(&plan.bodies) == named(workload.bodies.as_ref()),
+        ),
+        (
+            "warmups",
+            planned(&plan.warmups) == named(&workload.warmups),
+        ),
     ] {
         if !same {
             audit.fail(

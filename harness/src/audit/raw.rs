@@ -1,11 +1,13 @@
 //! Raw streams interpreted again and compared with the records.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::Audit;
 use crate::archive::{Archive, Facts, SessionFacts};
+use crate::study::{ExpectCached, StudyFile};
 
 /// Recomputes every request's record from its raw stream. Returns the facts with the recomputed
 /// records, for figures to be derived from; absent when the facts cannot be read.
@@ -17,12 +19,20 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) -> Option<Facts> {
             return None;
         }
     };
+    let text = String::from_utf8_lossy(&facts.study_toml);
+    // A study file that does not parse declares nothing; the plan's check reports it.
+    let expected = StudyFile::parse(Path::new("study.toml"), &text)
+        .map(|file| file.workload.expect_cached)
+        .ok();
     for session in &mut facts.sessions {
         followed(archive, session, audit);
         for i in 0..session.requests.len() {
             recompute(archive, session, i, audit);
         }
         prompts(session, audit);
+        if let Some(expected) = expected {
+            cached(session, expected, audit);
+        }
     }
     Some(facts)
 }
@@ -150,6 +160,22 @@ fn recompute(archive: &Archive, session: &mut SessionFacts, i: usize, audit: &mu
         }
     }
     session.requests[i] = again;
+}
+
+/// Cached prompt tokens against what the study declares; a failed session says so itself.
+fn cached(session: &SessionFacts, expected: ExpectCached, audit: &mut Audit) {
+    if session.end.error.is_some() {
+        return;
+    }
+    for r in &session.requests {
+        if let Some(what) = expected.broken_by(r.index, r.cached_tokens) {
+            audit.fail(
+                format!("sessions/{}/requests.jsonl", session.name()),
+                format!("{}/cached_tokens", r.index),
+                what,
+            );
+        }
+    }
 }
 
 /// Prompt ids read again from the stored answers of the server's tokeniser.

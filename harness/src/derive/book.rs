@@ -149,6 +149,7 @@ pub fn derive(facts: &Facts) -> Figures {
             comparisons.extend(compare(&mut book, &sessions, base, other));
         }
     }
+    let expect_cached = file.as_ref().map(|f| f.workload.expect_cached);
     let mut figures = Figures {
         schema: SCHEMA.into(),
         study: facts.plan.study.clone(),
@@ -160,6 +161,6 @@ pub fn derive(facts: &Facts) -> Figures {
         identity: identities(arms, &facts.sessions, class),
         all: book.figures,
     };
-    figures.verdict = verdict(facts, &figures);
+    figures.verdict = verdict(facts, &figures, expect_cached);
     figures
 }

@@ -6,6 +6,7 @@ use super::{Comparison, Figures, HashKind, Metric};
 use crate::archive::Facts;
 use crate::replay::TokenSource;
 use crate::server::{LaunchFacts, ServerKind, StopMode};
+use crate::study::ExpectCached;
 
 /// The words of a study's outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,10 +29,16 @@ pub fn three_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-pub(super) fn verdict(facts: &Facts, figures: &Figures) -> Verdict {
+pub(super) fn verdict(
+    facts: &Facts,
+    figures: &Figures,
+    expect_cached: Option<ExpectCached>,
+) -> Verdict {
+    let mut warnings = warnings(facts, figures);
+    warnings.extend(expect_cached.into_iter().flat_map(|e| unshown(facts, e)));
     Verdict {
         sentence: sentence(figures),
-        warnings: warnings(facts, figures),
+        warnings,
         does_not_follow: does_not_follow(facts, figures),
     }
 }
@@ -259,6 +266,26 @@ fn assumed_first_events(facts: &Facts) -> impl Iterator<Item = String> {
             )
         })
     })
+}
+
+/// Arms that do not state how much of a prompt came from their cache where the study declares that
+/// nothing did.
+fn unshown(facts: &Facts, expected: ExpectCached) -> Vec<String> {
+    let said_of = |arm: &String| {
+        let sessions = facts.sessions.iter().filter(|s| s.planned.arm == *arm);
+        let silent = sessions
+            .flat_map(|s| &s.requests)
+            .filter(|r| r.error.is_none() && r.cached_tokens.is_none())
+            .filter(|r| expected.declared_cold(r.index).is_some())
+            .count();
+        (silent > 0).then(|| {
+            format!(
+                "{arm} does not state its cached prompt tokens in {silent} request(s) that the study declares cold: \
+                 that they were is not shown."
+            )
+        })
+    };
+    facts.plan.arms.iter().filter_map(said_of).collect()
 }
 
 fn has_ids(figures: &Figures, arms: &[String]) -> bool {

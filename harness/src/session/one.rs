@@ -13,7 +13,7 @@ use crate::replay::{PromptRecord, Request, RequestHeader, RequestRecord, send};
 use crate::server::{
     HashCache, LaunchError, Programs, ServerProcess, StopMode, describe, log_tail,
 };
-use crate::study::{Arm, Body, ExpectCached, PlannedSession, Study};
+use crate::study::{Arm, Body, PlannedSession, Study};
 
 /// How a session can fail; nothing of it is kept but the evidence in an event.
 pub(super) enum Failure {
@@ -247,15 +247,10 @@ impl SessionRun<'_> {
         if let Some(error) = &record.error {
             return Some(about(error.clone()));
         }
-        let cached = record.cached_tokens.filter(|n| *n > 0)?;
-        let declared = match self.study.workload.expect_cached {
-            ExpectCached::None => "none",
-            ExpectCached::Prefix if record.index == 0 => "none before the first request",
-            ExpectCached::Prefix | ExpectCached::Any => return None,
-        };
-        Some(about(format!(
-            "{cached} prompt tokens came from the server's cache; the study declares {declared}"
-        )))
+        let expected = self.study.workload.expect_cached;
+        expected
+            .broken_by(record.index, record.cached_tokens)
+            .map(about)
     }
 }
 

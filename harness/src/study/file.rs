@@ -159,6 +159,27 @@ pub enum ExpectCached {
     Any,
 }
 
+impl ExpectCached {
+    /// What is wrong with a request's cached prompt tokens; absent when nothing is, or when the
+    /// server does not state them.
+    pub fn broken_by(self, index: u32, cached_tokens: Option<u64>) -> Option<String> {
+        let cached = cached_tokens.filter(|n| *n > 0)?;
+        let declared = self.declared_cold(index)?;
+        Some(format!(
+            "{cached} prompt tokens came from the server's cache; the study declares {declared}"
+        ))
+    }
+
+    /// The words for a request whose prompt must not come from a cache; absent where it may.
+    pub fn declared_cold(self, index: u32) -> Option<&'static str> {
+        match self {
+            Self::None => Some("none"),
+            Self::Prefix if index == 0 => Some("none before the first request"),
+            Self::Prefix | Self::Any => None,
+        }
+    }
+}
+
 /// `[guards]`. Absent bounds are not checked.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]

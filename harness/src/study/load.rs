@@ -105,6 +105,20 @@ pub struct Study {
     pub server: ServerLimits,
 }
 
+/// The plain file name in an archive's `workload/` of a body that a study names by path.
+pub fn archived_name(path: &str) -> String {
+    let parts: Vec<_> = path
+        .split('/')
+        .filter(|p| !matches!(*p, "" | "." | ".."))
+        .collect();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    parts
+        .join("-")
+        .chars()
+        .map(|c| if plain(c) { c } else { '_' })
+        .collect()
+}
+
 impl StudyFile {
     /// Parses a study file's text; `path` is for messages only. Opens no other file, so an archived
     /// study can be read anywhere.
@@ -302,24 +316,8 @@ impl Source<'_> {
             );
             return Err(self.error(name.span(), message));
         }
-        let parts: Vec<_> = name
-            .as_ref()
-            .split('/')
-            .filter(|p| !matches!(*p, "" | "." | ".."))
-            .collect();
-        let plain = parts
-            .join("-")
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "._-".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .collect();
         Ok(Body {
-            name: plain,
+            name: archived_name(name.as_ref()),
             source,
             sha256: sha256_hex(&bytes),
             bytes,

@@ -13,5 +13,5 @@ pub use expand::{coins, order};
 pub use file::{
     ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile, WorkloadFile,
 };
-pub use load::{Arm, Body, Study, Workload};
+pub use load::{Arm, Body, Study, Workload, archived_name};
 pub use plan::{Plan, PlannedSession, Role};
