@@ -4,7 +4,7 @@ mod archive_fixture;
 
 use archive_fixture::{sealed, study};
 use palindrome_harness::archive::{Archive, Facts};
-use palindrome_harness::derive::{Figures, Label, derive, three_digits};
+use palindrome_harness::derive::{Figures, Label, derive, detectable, three_digits};
 use palindrome_harness::replay::TokenSource;
 
 #[test]
@@ -100,4 +100,16 @@ fn an_unstated_cache_is_not_shown_rather_than_cold() {
     assert_eq!(said(&facts), 0, "later requests may use the cache");
     facts.sessions[0].requests[0].cached_tokens = None;
     assert_eq!(said(&facts), 1);
+}
+
+#[test]
+fn what_a_study_can_see_is_known_from_its_plan() {
+    assert!(detectable(2).contains("no difference is detected"));
+    assert!(detectable(6).contains("1.53 times the deviation"));
+    let root = tempfile::tempdir().unwrap();
+    let path = sealed(root.path(), &[true, false]);
+    let figures = derive(&Archive::open(&path).unwrap().facts().unwrap());
+    assert_eq!(figures.value("study/pairs"), Some(4.0));
+    let effect = figures.value("study/detectable_effect").unwrap();
+    assert!((effect - 2.84).abs() < 0.01, "{effect}");
 }

@@ -7,8 +7,9 @@ use serde_json::json;
 use super::args::RunArgs;
 use super::study::{Request, run_to_seal};
 use super::{Exit, Failure};
+use crate::derive::detectable;
 use crate::report::verdict_table;
-use crate::study::Study;
+use crate::study::{Plan, Study};
 
 /// Runs a study; prints its verdict table and where the archive is.
 pub fn run(args: RunArgs) -> Result<Exit, Failure> {
@@ -27,6 +28,7 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
             ),
         ));
     }
+    eprintln!("{}", detectable(Plan::of(&study).pairs()));
     let outcome = run_to_seal(
         &study,
         Request {

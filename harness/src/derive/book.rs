@@ -4,15 +4,17 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::Formula;
 use super::compare::{Comparison, compare};
-use super::figure::{AnyFigure, Figure, Published};
+use super::figure::{AnyFigure, Fact, Figure, Published, Unit};
 use super::identity::{Identity, identities};
 use super::metric::Metric;
 use super::request::engine_decode_name;
 use super::session::{SessionFigures, arm_figures, session_figures};
-use super::verdict::{Verdict, verdict};
+use super::verdict::{Verdict, three_digits, verdict};
 use crate::archive::{Facts, SCHEMA};
-use crate::study::{Role, StudyFile};
+use crate::stats::minimum_detectable_effect;
+use crate::study::{Plan, Role, StudyFile};
 
 /// Figures as they are added.
 #[derive(Debug, Default)]
@@ -118,6 +120,33 @@ impl Figures {
     }
 }
 
+/// What the plan can see, whatever is measured.
+fn power(book: &mut Book, plan: &Plan) {
+    let fact = Fact::new("plan.json", "sessions/*/pair", Some(plan.pairs() as f64));
+    let pairs = book.add(Figure::reading("study/pairs".into(), Unit::Count, fact));
+    book.add(Figure::by(
+        "study/detectable_effect".into(),
+        Unit::PairDeviations,
+        &Formula::DetectableEffect,
+        &[&pairs],
+    ));
+}
+
+/// What a study of this many pairs of sessions can see, in a sentence.
+pub fn detectable(pairs: usize) -> String {
+    match minimum_detectable_effect(pairs) {
+        Some(effect) => format!(
+            "With {pairs} pairs of sessions the smallest difference that is detected (80% power, 5% level) is {} times \
+             the deviation of the pairs' log-ratios.",
+            three_digits(effect)
+        ),
+        None => format!(
+            "With {pairs} pairs of sessions there is no interval, so no difference is detected, whatever its size; 3 \
+             quartets give 6 pairs."
+        ),
+    }
+}
+
 /// Derives every figure. Pure: the same facts give the same bits on every machine.
 pub fn derive(facts: &Facts) -> Figures {
     let mut book = Book::default();
@@ -143,6 +172,7 @@ pub fn derive(facts: &Facts) -> Figures {
     let text = String::from_utf8_lossy(&facts.study_toml);
     let file = StudyFile::parse(Path::new("study.toml"), &text).ok();
     let class = file.as_ref().map(|f| f.identity).unwrap_or_default();
+    power(&mut book, &facts.plan);
     let mut comparisons = Vec::new();
     if let Some((base, others)) = arms.split_first() {
         for other in others {

@@ -54,6 +54,8 @@ pub enum Unit {
     LogRatio,
     /// A probability.
     Probability,
+    /// Multiples of the standard deviation of the pairs' log-ratios.
+    PairDeviations,
 }
 
 /// What is published of a figure: `figures.json` holds these.

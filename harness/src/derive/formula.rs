@@ -1,8 +1,8 @@
 //! The named formulas: everything CALCULATED comes out of one of these.
 
 use crate::stats::{
-    Interval, PairEffect, PairEstimate, PairOrder, median, pair_order_estimate, sign_flip,
-    weighted_rate,
+    Interval, PairEffect, PairEstimate, PairOrder, median, minimum_detectable_effect,
+    pair_order_estimate, sign_flip, weighted_rate,
 };
 
 /// A formula over inputs in a fixed order. What is not an input but shapes it (the order of the
@@ -41,6 +41,8 @@ pub enum Formula {
     PairHigh(Vec<PairOrder>),
     /// p of the sign-flip test over quartet effects.
     SignFlipP,
+    /// Smallest effect seen with 80% power at a two-sided 5%, from the number of pairs.
+    DetectableEffect,
     /// Smallest p that the sign-flip test can give with this many quartets.
     SignFlipSmallestP,
 }
@@ -72,6 +74,7 @@ impl Formula {
             Self::PairLow(orders) => with("pair-order-t95-low", orders),
             Self::PairHigh(orders) => with("pair-order-t95-high", orders),
             Self::SignFlipP => "sign-flip-p".into(),
+            Self::DetectableEffect => "detectable-effect".into(),
             Self::SignFlipSmallestP => "sign-flip-smallest-p".into(),
         }
     }
@@ -125,6 +128,11 @@ impl Formula {
                 "exact two-sided sign-flip test over quartets",
             ),
             (
+                "detectable-effect",
+                "the smallest effect that this many pairs of sessions detect with 80% power at a two-sided 5% level, in \
+                 deviations of the pairs' log-ratios; none below 3 pairs",
+            ),
+            (
                 "sign-flip-smallest-p",
                 "the smallest p that this many quartets can give",
             ),
@@ -153,6 +161,7 @@ impl Formula {
             (Self::PairLow(orders), _) => interval(orders, v).map(|i| i.low),
             (Self::PairHigh(orders), _) => interval(orders, v).map(|i| i.high),
             (Self::SignFlipP, _) => sign_flip(v).map(|t| t.p),
+            (Self::DetectableEffect, [pairs]) => minimum_detectable_effect(*pairs as usize),
             (Self::SignFlipSmallestP, _) => sign_flip(v).map(|t| t.smallest_p),
             _ => None,
         }
@@ -200,6 +209,7 @@ mod tests {
             Formula::PairHigh(orders),
             Formula::SignFlipP,
             Formula::SignFlipSmallestP,
+            Formula::DetectableEffect,
         ];
         for formula in all {
             let id = formula.id();

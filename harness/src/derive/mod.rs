@@ -10,7 +10,7 @@ mod request;
 mod session;
 mod verdict;
 
-pub use book::{Figures, derive};
+pub use book::{Figures, derive, detectable};
 pub use compare::Comparison;
 pub use figure::{AnyFigure, Assumed, Calculated, Fact, Figure, Label, Measured, Published, Unit};
 pub use formula::Formula;

@@ -5,7 +5,7 @@ use super::format::{bare, range, short, with_unit};
 use super::page::{Block, Page, Table};
 use super::terminal::metric_title;
 use crate::archive::{Facts, SessionFacts};
-use crate::derive::{Figures, Label, Metric};
+use crate::derive::{Figures, Label, Metric, detectable};
 
 /// What the report is made of.
 pub(super) struct Source<'a> {
@@ -64,6 +64,9 @@ pub(super) fn page(source: &Source<'_>) -> Page {
         figures.primary().title().to_lowercase()
     )));
     blocks.extend(reasons(figures));
+    if !figures.comparisons().is_empty() {
+        blocks.push(Block::Text(detectable(source.facts.plan.pairs())));
+    }
     blocks.push(Block::Chart(
         "Left: each session's decode rate in the order the sessions ran, from zero; grey lines join the two sessions \
          of a pair. Right: the ratio of each metric on a logarithmic axis; hollow marks are pairs, the diamond is the \

@@ -47,6 +47,7 @@ pub(super) fn unit_text(unit: Unit) -> &'static str {
         Unit::Tokens => "tokens",
         Unit::TokensPerSecond => "tok/s",
         Unit::Bytes => "MiB",
+        Unit::PairDeviations => "deviations",
         Unit::Count | Unit::Ratio | Unit::LogRatio | Unit::Probability => "",
     }
 }

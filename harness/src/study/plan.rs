@@ -1,5 +1,7 @@
 //! The exact order of sessions, known before anything starts.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 /// What a session is for.
@@ -49,4 +51,12 @@ pub struct Plan {
     pub bodies: Vec<(String, String)>,
     /// Every session.
     pub sessions: Vec<PlannedSession>,
+}
+
+impl Plan {
+    /// How many pairs of sessions it has.
+    pub fn pairs(&self) -> usize {
+        let pairs: BTreeSet<u32> = self.sessions.iter().filter_map(|s| s.pair).collect();
+        pairs.len()
+    }
 }

@@ -39,6 +39,9 @@ fn done_then_audited_then_reported_then_tampered_with() {
     study(&room, "quartets = 1", "", 4.0);
     let ran = room.run(&["run", "study.toml"]).expect(0);
     assert!(ran.out.contains("There is no interval"), "{}", ran.out);
+    let told = ran.err.find("no difference is detected");
+    let first = ran.err.find("launching the server");
+    assert!(told.is_some() && told < first, "{}", ran.err);
     let archive = room.archive();
     let archive = archive.to_str().expect("utf-8");
     let audited = room.run(&["audit", archive, "--json"]).expect(0);
