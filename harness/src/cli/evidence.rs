@@ -12,7 +12,20 @@ use crate::report;
 pub fn audit_all(args: &AuditArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     for path in &args.archives {
-        let outcome = audit(path)?;
+        let outcome = match audit(path) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                exit = Exit::Audit;
+                let error = error.to_string();
+                if args.json {
+                    let line = json!({ "archive": path, "passed": false, "error": error });
+                    println!("{line}");
+                } else {
+                    println!("{}\nMISMATCH {error}", path.display());
+                }
+                continue;
+            }
+        };
         if !outcome.passed() {
             exit = Exit::Audit;
         }

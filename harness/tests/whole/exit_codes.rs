@@ -179,3 +179,24 @@ fn wait_for_sessions(room: &Room, child: &Child) {
         child.id()
     );
 }
+
+#[test]
+fn what_cannot_be_audited_fails_the_audit_and_the_next_archive_is_still_audited() {
+    let room = Room::new();
+    room.write("broken/plan.json", "{");
+    room.write("empty/note.txt", "");
+    let ran = room
+        .run(&["audit", "broken", "empty", "absent"])
+        .expect(104);
+    for name in ["broken", "empty", "absent"] {
+        assert!(
+            ran.out.contains(&format!("{name}\nMISMATCH ")),
+            "{}",
+            ran.out
+        );
+    }
+    let ran = room.run(&["audit", "broken", "--json"]).expect(104);
+    let line: serde_json::Value = serde_json::from_str(&ran.out).expect("one JSON object");
+    assert_eq!(line["passed"], false);
+    assert!(line["error"].to_string().contains("plan.json"), "{line}");
+}
