@@ -141,7 +141,8 @@ fn arms_on_one_model_must_be_given_one_prompt_where_the_study_declares_it() {
     let llama = format!("dialect = \"llama-cpp\"\n{FAST}");
     for (declared, required) in [("prompt-only", true), ("exact", true), ("none", false)] {
         let head = format!("burn_in = false\nidentity = \"{declared}\"");
-        let writer = Bench::new(&head, "", &[&llama, FAST]).run().unwrap();
+        let bench = Bench::new(&head, "", &[&llama, FAST]);
+        let writer = bench.run().unwrap();
         let figures = derive(&Archive::open(writer.path()).unwrap().facts().unwrap());
         let broken: Vec<_> = figures.identity_broken().collect();
         assert_eq!(!broken.is_empty(), required, "{declared}");
