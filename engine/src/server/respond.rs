@@ -9,7 +9,8 @@ use super::ApiError;
 use super::body::ChannelBody;
 use super::error::json_response;
 use super::generation::{Generation, Progress};
-use super::reply::Reply;
+use super::reply::{Reply, so_far};
+use super::request::Common;
 
 /// Events that may wait for a slow reader before its own feeder does.
 const EVENTS_AHEAD: usize = 64;
@@ -18,10 +19,10 @@ const EVENTS_AHEAD: usize = 64;
 pub async fn respond<R: Reply>(
     mut generation: Generation,
     mut reply: R,
-    stream: bool,
+    common: &Common,
 ) -> Result<Response<Body>, ApiError> {
-    if stream {
-        return Ok(events(generation, reply));
+    if common.stream {
+        return Ok(events(generation, reply, common.timings_per_token));
     }
     let mut steps = Vec::new();
     loop {
@@ -37,9 +38,9 @@ pub async fn respond<R: Reply>(
 }
 
 /// The headers go out at once, the events as they come, each in its own write.
-fn events<R: Reply>(generation: Generation, reply: R) -> Response<Body> {
+fn events<R: Reply>(generation: Generation, reply: R, timed: bool) -> Response<Body> {
     let (sender, body) = ChannelBody::new(EVENTS_AHEAD);
-    tokio::spawn(feed(generation, reply, sender));
+    tokio::spawn(feed(generation, reply, timed, sender));
     let mut response = Response::new(Body::new(body));
     let headers = response.headers_mut();
     headers.insert(
@@ -57,8 +58,14 @@ fn events<R: Reply>(generation: Generation, reply: R) -> Response<Body> {
     response
 }
 
-/// Ends, and with it the generation, when the reader goes away.
-async fn feed<R: Reply>(mut generation: Generation, mut reply: R, sender: mpsc::Sender<Bytes>) {
+/// Ends, and with it the generation, when the reader goes away. When `timed`, every event of a
+/// token carries the figures so far.
+async fn feed<R: Reply>(
+    mut generation: Generation,
+    mut reply: R,
+    timed: bool,
+    sender: mpsc::Sender<Bytes>,
+) {
     loop {
         let progress = tokio::select! {
             biased;
@@ -66,11 +73,17 @@ async fn feed<R: Reply>(mut generation: Generation, mut reply: R, sender: mpsc::
             progress = generation.next() => progress,
         };
         let tokenizer = generation.backend().tokenizer();
-        let (events, ended) = match progress {
+        let (mut events, ended) = match progress {
             Ok(Progress::Step(step)) => (reply.step(tokenizer, step), false),
             Ok(Progress::End(outcome)) => (reply.end(tokenizer, outcome), true),
             Err(error) => (vec![error.body()], true),
         };
+        if timed && !ended {
+            let figures = generation.figures_so_far();
+            for event in &mut events {
+                so_far(event, &figures);
+            }
+        }
         for event in &events {
             if sender.send(event_bytes(event)).await.is_err() {
                 return;

@@ -203,23 +203,27 @@ impl Generation {
         }
     }
     fn cut_short(&mut self, word: String) -> Outcome {
-        let watch = &self.watch;
-        let first = watch.first.unwrap_or(watch.last);
         Outcome {
             deltas: Vec::new(),
             stop: StopReason::Word(word),
             tool_called: self.turn.saw_tool_call(),
-            figures: Figures {
-                cache_n: watch.cache_n,
-                prompt_n: watch.prompt_len - watch.cache_n.min(watch.prompt_len),
-                prompt_ms: millis(watch.started, first),
-                predicted_n: watch.predicted_n,
-                predicted_ms: millis(first, watch.last),
-                seed: watch.seed,
-                prompt_hash: watch.prompt_hash.clone(),
-                generated_hash: hex(&watch.generated.clone().finalize()),
-                faults: None,
-            },
+            figures: self.figures_so_far(),
+        }
+    }
+    /// What has been counted up to the last token, by this side's clock.
+    pub fn figures_so_far(&self) -> Figures {
+        let watch = &self.watch;
+        let first = watch.first.unwrap_or(watch.last);
+        Figures {
+            cache_n: watch.cache_n,
+            prompt_n: watch.prompt_len - watch.cache_n.min(watch.prompt_len),
+            prompt_ms: millis(watch.started, first),
+            predicted_n: watch.predicted_n,
+            predicted_ms: millis(first, watch.last),
+            seed: watch.seed,
+            prompt_hash: watch.prompt_hash.clone(),
+            generated_hash: hex(&watch.generated.clone().finalize()),
+            faults: None,
         }
     }
 }

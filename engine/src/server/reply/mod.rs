@@ -11,6 +11,7 @@ pub use chat::fingerprint;
 pub use completion::CompletionReply;
 pub use logprobs::Lists;
 pub use native::{NativeReply, settings};
+pub use timings::so_far;
 
 use serde_json::Value;
 

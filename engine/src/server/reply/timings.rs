@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::server::generation::Figures;
 
-/// llama-server's names. `predicted_ms` spans the intervals between tokens, so the rates divide
-/// by one less than `predicted_n`; a rate without an interval is null.
-fn timings(figures: &Figures) -> Value {
+/// Counts and times in llama-server's names. `predicted_ms` spans the intervals between tokens, so
+/// the rates divide by one less than `predicted_n`; a rate without an interval is null.
+fn counts(figures: &Figures) -> Map<String, Value> {
     let prompt_n = figures.prompt_n as f64;
     let intervals = figures.predicted_n.saturating_sub(1) as f64;
     let mut out = Map::new();
@@ -31,6 +31,12 @@ fn timings(figures: &Figures) -> Value {
         "predicted_per_second".into(),
         json!(ratio(intervals * 1e3, figures.predicted_ms)),
     );
+    out
+}
+
+/// The figures of a finished answer.
+fn timings(figures: &Figures) -> Value {
+    let mut out = counts(figures);
     out.insert("seed".into(), json!(figures.seed));
     if let Some(faults) = figures.faults {
         out.insert("faults".into(), json!(faults));
@@ -41,6 +47,12 @@ fn timings(figures: &Figures) -> Value {
         json!({ "prompt": figures.prompt_hash, "generated": figures.generated_hash }),
     );
     Value::Object(out)
+}
+
+/// Puts the counts and times so far into an event of an answer that goes on
+/// (`timings_per_token`).
+pub fn so_far(event: &mut Value, figures: &Figures) {
+    event["timings"] = Value::Object(counts(figures));
 }
 
 /// Puts the figures into a whole answer or a stream's last event; the hashes stand beside

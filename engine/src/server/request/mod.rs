@@ -10,4 +10,4 @@ mod options;
 pub use chat::{ChatBody, render_prompt};
 pub use completion::{CompletionBody, Dialect};
 pub use fields::Fields;
-pub use options::random_u64;
+pub use options::{Common, random_u64};

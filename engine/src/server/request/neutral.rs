@@ -82,7 +82,6 @@ const TABLE: &[(&str, Neutral)] = &[
     ("n_cache_reuse", Number(0.0)),
     ("t_max_prompt_ms", Off),
     ("t_max_predict_ms", Off),
-    ("timings_per_token", Bool(false)),
     ("return_progress", Bool(false)),
     ("post_sampling_probs", Bool(false)),
     ("verbose", Bool(false)),

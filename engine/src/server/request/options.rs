@@ -27,6 +27,7 @@ pub const NAMES: &[&str] = &[
     "cache_prompt",
     "ignore_eos",
     "return_tokens",
+    "timings_per_token",
     "stream",
     "stream_options",
 ];
@@ -60,6 +61,8 @@ pub struct Common {
     pub ignore_eos: bool,
     /// Report token ids.
     pub return_tokens: bool,
+    /// Put the figures so far into every event of a stream.
+    pub timings_per_token: bool,
     /// Send events as they come.
     pub stream: bool,
     /// Send a usage chunk at the end of a stream.
@@ -80,6 +83,7 @@ impl Common {
             cache_prompt: fields.bool("cache_prompt")?.unwrap_or(true),
             ignore_eos: fields.bool("ignore_eos")?.unwrap_or(false),
             return_tokens: fields.bool("return_tokens")?.unwrap_or(false),
+            timings_per_token: fields.bool("timings_per_token")?.unwrap_or(false),
             stream,
             include_usage: include_usage(fields, stream)?,
         })

@@ -87,9 +87,9 @@ async fn chat(State(app): State<Arc<App>>, request: Request) -> Answer {
         .template()
         .is_some_and(crate::chat::ChatTemplate::is_harmony);
     let turn = if harmony {
-        Turn::harmony(backend.tokenizer(), common.stops)
+        Turn::harmony(backend.tokenizer(), common.stops.clone())
     } else {
-        Turn::plain(common.stops)
+        Turn::plain(common.stops.clone())
     };
     let reply = ChatReply {
         id: response_id("chatcmpl-"),
@@ -102,7 +102,7 @@ async fn chat(State(app): State<Arc<App>>, request: Request) -> Answer {
         waiting: Vec::new(),
     };
     let generation = Generation::start(backend, body.generation, turn)?;
-    respond(generation, reply, common.stream).await
+    respond(generation, reply, &common).await
 }
 
 async fn completions(State(app): State<Arc<App>>, request: Request) -> Answer {
@@ -121,8 +121,9 @@ async fn completions(State(app): State<Arc<App>>, request: Request) -> Answer {
         offset: 0,
         begun: false,
     };
-    let generation = Generation::start(backend, body.generation, Turn::plain(common.stops))?;
-    respond(generation, reply, common.stream).await
+    let generation =
+        Generation::start(backend, body.generation, Turn::plain(common.stops.clone()))?;
+    respond(generation, reply, &common).await
 }
 
 async fn native(State(app): State<Arc<App>>, request: Request) -> Answer {
@@ -144,8 +145,9 @@ async fn native(State(app): State<Arc<App>>, request: Request) -> Answer {
         predicted: 0,
         waiting: Vec::new(),
     };
-    let generation = Generation::start(backend, body.generation, Turn::plain(common.stops))?;
-    respond(generation, reply, common.stream).await
+    let generation =
+        Generation::start(backend, body.generation, Turn::plain(common.stops.clone()))?;
+    respond(generation, reply, &common).await
 }
 
 fn response_id(prefix: &str) -> String {

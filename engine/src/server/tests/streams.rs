@@ -75,6 +75,34 @@ fn with_return_tokens_every_token_is_an_event() {
 }
 
 #[test]
+fn with_timings_per_token_every_event_of_a_token_counts_the_tokens_so_far() {
+    let server = Server::start(Fake::harmony(vec![hello()]));
+    let body = json!({
+        "messages": [{"role": "user", "content": "hi"}], "stream": true, "timings_per_token": true,
+    });
+    let events = stream(server.address, "/v1/chat/completions", &body).rest();
+    // The role goes out with the first token; the first visible text stands for hidden ones too.
+    assert_eq!(events[0]["timings"]["predicted_n"], 1);
+    let visible = events
+        .iter()
+        .find(|event| {
+            event["choices"][0]["delta"]
+                .get("reasoning_content")
+                .is_some()
+        })
+        .unwrap();
+    assert!(visible["timings"]["predicted_n"].as_u64().unwrap() > 1);
+    assert!(visible["timings"].get("token_hashes").is_none());
+    let counts: Vec<u64> = events
+        .iter()
+        .filter_map(|event| event["timings"]["predicted_n"].as_u64())
+        .collect();
+    assert!(counts.is_sorted());
+    assert_eq!(counts.last(), Some(&34));
+    assert_eq!(counts.len(), events.len() - 1);
+}
+
+#[test]
 fn tool_calls_stream_their_name_once_and_their_arguments_in_fragments() {
     let script = vec![
         Act::Token(CHANNEL),
