@@ -42,6 +42,9 @@ def chat(messages, max_tokens):
         "reasoning_effort": "low",
         "max_tokens": max_tokens,
         **NEUTRAL,
+        # llama-server shows no token ids in a chat's stream and holds harmony's header tokens back;
+        # its running count in each event says how many tokens the first one stands for.
+        "timings_per_token": True,
     }
 
 
