@@ -6,7 +6,7 @@ use super::{Comparison, Figures, HashKind, Metric};
 use crate::archive::Facts;
 use crate::replay::TokenSource;
 use crate::server::{LaunchFacts, ServerKind, StopMode};
-use crate::study::ExpectCached;
+use crate::study::{ExpectCached, Role};
 
 /// The words of a study's outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -255,6 +255,7 @@ fn assumed_first_events(facts: &Facts) -> impl Iterator<Item = String> {
     facts.plan.arms.iter().filter_map(|arm| {
         let sessions = facts.sessions.iter().filter(|s| s.planned.arm == *arm);
         let assumed = sessions
+            .filter(|s| s.planned.role == Role::Scored)
             .flat_map(|s| &s.requests)
             .filter(|r| r.scored && r.first_event_source == Some(TokenSource::Events))
             .count();

@@ -100,7 +100,7 @@ fn usage() {
     );
     room.run(&["run", "no-such-study.toml"]).expect(2);
     room.run(&["run", "study.toml", "--no-such-flag"]).expect(2);
-    room.run(&["audit", "."]).expect(2);
+    room.run(&["audit"]).expect(2);
 }
 
 #[test]
