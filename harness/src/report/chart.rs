@@ -119,7 +119,7 @@ fn sessions(area: &Area<'_>, facts: &Facts, figures: &Figures) -> Drawn {
     legend(area, figures)
 }
 
-/// Below the axis: position, arm, and what a burn-in is.
+/// Below the axis: position in the order, and what a burn-in is.
 fn session_names<C>(
     area: &Area<'_>,
     chart: &ChartContext<'_, SVGBackend<'_>, C>,
@@ -136,7 +136,8 @@ where
             .as_coord_spec()
             .translate(&(f64::from(planned.index), 0.0));
         let (x, y) = (x - origin_x, y - origin_y);
-        let name = format!("{} {}", planned.index, planned.arm);
+        // Colour and shape name the arm.
+        let name = planned.index.to_string();
         area.draw(&Text::new(name, (x, y + 8), font(13, INK).pos(centre)))?;
         if planned.role == Role::BurnIn {
             area.draw(&Text::new(
@@ -148,7 +149,7 @@ where
     }
     let (width, height) = area.dim_in_pixel();
     let note = Text::new(
-        "sessions in the order they ran",
+        "sessions in the order they ran · C: calculated from measured times",
         (width as i32 / 2 + 20, height as i32 - 18),
         font(12, SOFT).pos(centre),
     );
@@ -173,11 +174,6 @@ fn legend(area: &Area<'_>, figures: &Figures) -> Drawn {
         area.draw(&Text::new(text.clone(), (x + 12, 13), font(14, INK)))?;
         x += 12 + text.chars().count() as i32 * 8 + 26;
     }
-    area.draw(&Text::new(
-        "C: calculated from measured times",
-        (x, 14),
-        font(12, SOFT),
-    ))?;
     Ok(())
 }
 
