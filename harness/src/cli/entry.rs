@@ -27,7 +27,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Demo(args) => demo::demo(args),
         Command::Run(args) => run::run(args),
-        Command::Audit(args) => evidence::audit_all(&args),
+        Command::Audit(args) => Ok(evidence::audit_all(&args)),
         Command::Report(args) => evidence::report_all(&args),
         Command::Setup(command) => setup::setup(command),
         Command::Doctor(args) => Ok(doctor::doctor(&args)),

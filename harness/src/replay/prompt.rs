@@ -21,7 +21,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    fn of(raw: RawResponse) -> Self {
+    fn of(raw: &RawResponse) -> Self {
         Self {
             status: raw.status.filter(|_| raw.error.is_none()),
             body: String::from_utf8_lossy(&raw.body).into_owned(),
@@ -67,20 +67,19 @@ impl PromptRecord {
         let own_text = serde_json::from_slice::<Value>(body)
             .ok()
             .and_then(|v| v["prompt"].as_str().map(str::to_owned));
-        let (template, text) = match own_text {
-            Some(text) => (None, Some(text)),
-            None => {
-                let said = Exchange::of(post(TEMPLATE_ROUTE, body));
-                let text = said
-                    .json()
-                    .and_then(|v| v["prompt"].as_str().map(str::to_owned));
-                (Some(said), text)
-            }
+        let (template, text) = if own_text.is_some() {
+            (None, own_text)
+        } else {
+            let said = Exchange::of(&post(TEMPLATE_ROUTE, body));
+            let text = said
+                .json()
+                .and_then(|v| v["prompt"].as_str().map(str::to_owned));
+            (Some(said), text)
         };
         // llama-server tokenises a prompt, templated or plain, with both of these on.
         let tokens = text.map(|text| {
             let ask = json!({ "content": text, "add_special": true, "parse_special": true });
-            Exchange::of(post(TOKENIZE_ROUTE, ask.to_string().as_bytes()))
+            Exchange::of(&post(TOKENIZE_ROUTE, ask.to_string().as_bytes()))
         });
         Self {
             index,

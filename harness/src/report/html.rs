@@ -13,7 +13,7 @@ p{margin:.5rem 0}.question{color:var(--soft)}\
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;margin:.5rem 0;font-variant-numeric:tabular-nums}\
 th,td{padding:.28rem .65rem;border-bottom:1px solid var(--line);vertical-align:top;text-align:left}\
 th{color:var(--soft);font-weight:600}th.n,td.n{text-align:right;white-space:nowrap}td.t{overflow-wrap:anywhere;min-width:6.5rem}\
-figure{margin:1rem 0;overflow-x:auto}figure svg{width:100%;min-width:44rem;height:auto;background:#fff;border:1px solid var(--line);border-radius:6px}\
+figure{margin:1rem 0;overflow-x:auto}figure svg{box-sizing:border-box;width:100%;min-width:44rem;height:auto;background:#fff;border:1px solid var(--line);border-radius:6px}\
 figcaption{color:var(--soft);font-size:.85rem;margin-top:.4rem}li{margin:.2rem 0}\
 @media print{body{max-width:none;padding:0;font-size:11px}h2{break-after:avoid}tr,figure{break-inside:avoid}}";
 

@@ -84,13 +84,13 @@ fn prompt_route(script: &Script, path: &str, body: &[u8]) -> Option<(u16, Value)
         return Some((404, missing()));
     }
     let asked: Value = serde_json::from_slice(body).unwrap_or_default();
-    Some(match path {
-        "/apply-template" => (200, json!({"prompt": asked["messages"].to_string()})),
-        _ => {
-            let text = asked["content"].as_str().unwrap_or("");
-            (200, json!({"tokens": text.as_bytes()}))
-        }
-    })
+    let said = if path == "/apply-template" {
+        json!({"prompt": asked["messages"].to_string()})
+    } else {
+        let text = asked["content"].as_str().unwrap_or("");
+        json!({"tokens": text.as_bytes()})
+    };
+    Some((200, said))
 }
 
 /// Reads one request: method, target, body.
