@@ -24,6 +24,10 @@ const CASES: [(&str, f64, f64); 4] = [
     ("llama-tied", 0.05, 0.08),
 ];
 
+/// The small model of this repository, before and far beyond its window.
+const SHIPPED: [(&str, f64, f64); 2] =
+    [("shipped-short", 0.02, 0.25), ("shipped-long", 0.02, 0.25)];
+
 fn measure(name: &str, golden: &Golden, path: &Path, reference: bool) -> Distance {
     let distance = golden::compare(
         golden,
@@ -90,6 +94,16 @@ fn random_models_agree_in_int8() {
     for (case, median, worst) in CASES {
         let golden = golden::read(case);
         check_int8(case, &golden, &golden::model_path(&golden), median, worst);
+    }
+}
+
+#[test]
+fn the_shipped_model_agrees() {
+    for (case, median, worst) in SHIPPED {
+        let golden = golden::read(case);
+        let path = golden::model_path(&golden);
+        check_reference(case, &golden, &path);
+        check_int8(case, &golden, &path, median, worst);
     }
 }
 
