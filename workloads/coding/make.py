@@ -111,7 +111,10 @@ def main():
     messages = [{"role": "system", "content": "Answer with short Python code."}]
     for number, (ask, answer) in enumerate(TURNS, start=1):
         messages.append({"role": "user", "content": ask})
-        write(HERE / f"{number}-turn.json", chat(messages, 96))
+        # The model's own answers are a few dozen tokens, too few to time: each goes on to a fixed
+        # number, the same for every server.
+        body = {**chat(messages, 256), "ignore_eos": True}
+        write(HERE / f"{number}-turn.json", body)
         messages.append({"role": "assistant", "content": answer})
     agreement = HERE.parent / "agreement"
     for number, wish in enumerate(WISHES):
