@@ -116,3 +116,28 @@ fn what_a_study_can_see_is_known_from_its_plan() {
     let effect = figures.value("study/detectable_effect").unwrap();
     assert!((effect - 2.83).abs() < 0.02, "{effect}");
 }
+
+#[test]
+fn a_machine_with_other_work_is_said_to_have_had_it() {
+    let root = tempfile::tempdir().unwrap();
+    let path = sealed(root.path(), &[true]);
+    let mut facts = Archive::open(&path).unwrap().facts().unwrap();
+    let said = |facts: &Facts| {
+        let warnings = derive(facts).verdict().warnings.clone();
+        warnings.into_iter().find(|w| w.contains("had other work"))
+    };
+    assert_eq!(said(&facts), None);
+    // The burn-in does not count.
+    for sample in &mut facts.sessions[0].samples {
+        sample.load1 = Some(9.0);
+    }
+    assert_eq!(said(&facts), None);
+    for sample in &mut facts.sessions[2].samples {
+        sample.load1 = Some(9.58);
+    }
+    let warning = said(&facts).unwrap();
+    assert!(
+        warning.contains("above 3 in 1 scored session(s), at most 9.6 on 2"),
+        "{warning}"
+    );
+}

@@ -183,6 +183,7 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
             }
         }
     }
+    out.extend(crowded(facts, figures));
     out.extend(miscounted(facts));
     out.extend(assumed_first_events(facts));
     let guessed = facts
@@ -226,6 +227,27 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
         ));
     }
     out
+}
+
+/// Scored sessions in which more was waiting to run than a study of one server can account for: a
+/// mean load above the processors and one, the one for this program itself.
+fn crowded(facts: &Facts, figures: &Figures) -> Option<String> {
+    let cpus = facts.host.logical_cpus?;
+    let scored = facts
+        .sessions
+        .iter()
+        .filter(|s| s.planned.role == Role::Scored);
+    let loads: Vec<f64> = scored
+        .filter_map(|s| figures.value(&format!("session/{}/host_load1", s.name())))
+        .filter(|load| *load > f64::from(cpus) + 1.0)
+        .collect();
+    let worst = loads.iter().copied().reduce(f64::max)?;
+    Some(format!(
+        "The machine had other work: the mean load was above {} in {} scored session(s), at most {worst:.1} on {cpus} \
+         processors. Both arms were slowed, and not alike: measure again on a quiet machine.",
+        cpus + 1,
+        loads.len()
+    ))
 }
 
 /// Prompts whose ids, asked for afterwards, are not as many as the answer's own count: the hash is

@@ -17,7 +17,7 @@ pub fn verdict_table(figures: &Figures) -> String {
         out.push('\n');
     }
     out.push_str(&aligned(&rows(figures)));
-    out.push_str("M measured, C calculated from measured figures; ratios are medians of pairs of sessions, adjusted for drift\n\n");
+    out.push_str("M measured, C calculated from measured figures; a ratio is the mean over neighbouring sessions, adjusted for drift, of the median request's ratio\n\n");
     out.push_str(&figures.verdict().sentence);
     out.push('\n');
     out
