@@ -188,6 +188,14 @@ fn native(folder: &Path, say: &dyn Fn(&str)) -> Result<LlamaCpp, SetupError> {
     let python = make_venv(&python, &venv)?;
     let requirements = folder.join("requirements.txt");
     write_atomic(&requirements, include_bytes!("requirements-native.txt"))?;
+    let ninja = [
+        "install",
+        "--only-binary",
+        ":all:",
+        "--no-deps",
+        "ninja==1.13.2",
+    ];
+    pip(&python, "ninja", &ninja, &folder.join("ninja.log"))?;
     say("compiling llama.cpp's server for this machine (about 10 minutes on 2 cores)");
     let list = requirements.display().to_string();
     let args = [

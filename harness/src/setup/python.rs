@@ -80,13 +80,19 @@ pub(super) fn make_venv(python: &Path, folder: &Path) -> Result<PathBuf, SetupEr
 pub(super) fn pip(python: &Path, what: &str, args: &[&str], log: &Path) -> Result<(), SetupError> {
     let file = File::create(log).map_err(SetupError::io("create", log))?;
     let errors = file.try_clone().map_err(SetupError::io("open", log))?;
-    // make's own default would start a compiler for every file at once.
-    let cores = std::thread::available_parallelism()
-        .map_or(2, usize::from)
-        .to_string();
-    let level = std::env::var("CMAKE_BUILD_PARALLEL_LEVEL").unwrap_or(cores);
-    let status = Command::new(python)
-        .env("CMAKE_BUILD_PARALLEL_LEVEL", level)
+    // Programs that an earlier step put into the environment come first.
+    let folder = python.parent().unwrap_or(Path::new(""));
+    let inherited = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder.to_path_buf()).chain(std::env::split_paths(&inherited));
+    let path = std::env::join_paths(folders).unwrap_or(inherited);
+    let mut command = Command::new(python);
+    // The source package asks for as many compilers as it has files; ninja keeps to the cores
+    // where make would fill the memory.
+    if std::env::var_os("CMAKE_GENERATOR").is_none() && folder.join("ninja").is_file() {
+        command.env("CMAKE_GENERATOR", "Ninja");
+    }
+    let status = command
+        .env("PATH", path)
         .args(["-m", "pip", "--disable-pip-version-check", "--no-input"])
         .args(args)
         .stdin(Stdio::null())
