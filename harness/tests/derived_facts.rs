@@ -4,7 +4,7 @@ mod archive_fixture;
 
 use archive_fixture::{sealed, study};
 use palindrome_harness::archive::{Archive, Facts};
-use palindrome_harness::derive::{Figures, Label, derive, detectable, three_digits};
+use palindrome_harness::derive::{Figures, Label, Metric, derive, detectable, three_digits};
 use palindrome_harness::replay::TokenSource;
 
 #[test]
@@ -32,6 +32,41 @@ fn the_verdict_is_about_the_metric_that_the_study_declares() {
             .unwrap();
         assert!(sentence.contains(&three_digits(ratio)), "{sentence}");
     }
+}
+
+#[test]
+fn the_quotient_of_totals_stands_apart_from_the_ratio_and_a_contradiction_is_said() {
+    let root = tempfile::tempdir().unwrap();
+    let path = sealed(root.path(), &[true, false]);
+    let mut facts = Archive::open(&path).unwrap().facts().unwrap();
+    let figures = derive(&facts);
+    for metric in Metric::ALL {
+        let at = |id: String| figures.value(&id).unwrap();
+        let arm = |arm: &str| at(format!("arm/{arm}/{}", metric.key()));
+        let id = format!("compare/B-over-A/{}/quotient_of_totals", metric.key());
+        assert_eq!(at(id), arm("B") / arm("A"));
+    }
+    assert!(!figures.verdict().sentence.contains("opposite"));
+    // Of two requests the short one is slower with B and the long one faster: (tokens, A, B) in ms.
+    for session in &mut facts.sessions {
+        let b = session.planned.arm == "B";
+        for (r, (tokens, of_a, of_b)) in session
+            .requests
+            .iter_mut()
+            .zip([(4, 4, 10), (100, 100, 50)])
+        {
+            r.generated_tokens = Some(tokens + 1);
+            r.first_event_tokens = Some(1);
+            let first = r.first_token_ns.unwrap();
+            r.last_token_ns = Some(first + if b { of_b } else { of_a } * 1_000_000);
+        }
+    }
+    let figures = derive(&facts);
+    let sentence = &figures.verdict().sentence;
+    // sqrt(4/10 * 100/50), and 104 tokens in 60 ms against 104 in 104.
+    assert!(sentence.contains("0.894 times the rate of A"), "{sentence}");
+    let totals = "1733 against 1000 tokens a second, 1.73 times. The two point opposite ways";
+    assert!(sentence.contains(totals), "{sentence}");
 }
 
 #[test]

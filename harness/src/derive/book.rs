@@ -156,6 +156,7 @@ pub fn derive(facts: &Facts) -> Figures {
         .map(|s| session_figures(&mut book, s))
         .collect();
     let arms = &facts.plan.arms;
+    let mut totals = Vec::new();
     for arm in arms {
         let scored: Vec<&SessionFigures<'_>> = sessions
             .iter()
@@ -166,7 +167,12 @@ pub fn derive(facts: &Facts) -> Figures {
             .iter()
             .find(|s| s.planned.arm == *arm)
             .map(|s| s.launch.kind);
-        arm_figures(&mut book, arm, kind.map(engine_decode_name), &scored);
+        totals.push(arm_figures(
+            &mut book,
+            arm,
+            kind.map(engine_decode_name),
+            &scored,
+        ));
     }
     // A study file that does not parse declares nothing; the audit reports it.
     let text = String::from_utf8_lossy(&facts.study_toml);
@@ -174,8 +180,9 @@ pub fn derive(facts: &Facts) -> Figures {
     let class = file.as_ref().map(|f| f.identity).unwrap_or_default();
     power(&mut book, &facts.plan);
     let mut comparisons = Vec::new();
-    if let Some((base, others)) = arms.split_first() {
-        for other in others {
+    let mut with_totals = arms.iter().map(String::as_str).zip(&totals);
+    if let Some(base) = with_totals.next() {
+        for other in with_totals {
             comparisons.extend(compare(&mut book, &sessions, base, other));
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::book::Book;
 use super::figure::{AnyFigure, Calculated, Figure, Unit};
-use super::session::SessionFigures;
+use super::session::{SessionFigures, Totals};
 use super::{Formula, Metric};
 use crate::stats::{MAX_QUARTETS, NoInterval, PairOrder};
 
@@ -25,6 +25,14 @@ pub struct Comparison {
     pub prefix: String,
     /// Why there is no interval; absent when there is one.
     pub no_interval: Option<String>,
+}
+
+impl Comparison {
+    /// Id of the arms' own figures divided: what stands beside those figures. It has no interval
+    /// and is not the ratio, which is about pairs of sessions.
+    pub fn quotient_of_totals(&self) -> String {
+        format!("{}/quotient_of_totals", self.prefix)
+    }
 }
 
 struct Pair<'a> {
@@ -65,18 +73,27 @@ fn pairs_of<'a>(sessions: &'a [SessionFigures<'a>], base: &str, other: &str) -> 
         .collect()
 }
 
-/// Publishes pairs, estimate, interval, drift and sign-flip test of `other` over `base`.
+/// Publishes pairs, estimate, interval, drift and sign-flip test of `other` over `base`, and the
+/// quotient of their totals.
 pub(super) fn compare(
     book: &mut Book,
     sessions: &[SessionFigures<'_>],
-    base: &str,
-    other: &str,
+    (base, base_totals): (&str, &Totals),
+    (other, other_totals): (&str, &Totals),
 ) -> Vec<Comparison> {
     let pairs = pairs_of(sessions, base, other);
-    Metric::ALL
-        .into_iter()
-        .map(|metric| compare_metric(book, &pairs, metric, base, other))
-        .collect()
+    let mut comparisons = Vec::new();
+    for metric in Metric::ALL {
+        let comparison = compare_metric(book, &pairs, metric, base, other);
+        book.add(Figure::by(
+            comparison.quotient_of_totals(),
+            Unit::Ratio,
+            &Formula::Quotient,
+            &[other_totals.metric(metric), base_totals.metric(metric)],
+        ));
+        comparisons.push(comparison);
+    }
+    comparisons
 }
 
 fn compare_metric(

@@ -38,32 +38,47 @@ fn halves<'a>(requests: &[&'a RequestFigures], amount: Pick, time: Pick) -> Vec<
     inputs
 }
 
-/// Weighted rates, medians and sums over requests, the same for a session and for an arm.
-fn summarise(book: &mut Book, scope: &str, requests: &[&RequestFigures]) {
-    let id = |metric: &str| format!("{scope}/{metric}");
-    let rates: [(&str, Pick, Pick); 2] = [
-        ("decode_rate", |r| &r.decode_tokens, |r| &r.decode_seconds),
-        ("prompt_rate", |r| &r.fresh_prompt_tokens, |r| &r.ttft),
-    ];
-    for (metric, amount, time) in rates {
-        let inputs = halves(requests, amount, time);
-        book.add(Figure::by(
-            id(metric),
-            Unit::TokensPerSecond,
-            &Formula::SumOverSum,
-            &inputs,
-        ));
+/// The compared metrics over all requests of a session or of an arm: sums over sums for rates,
+/// medians for times.
+pub(super) struct Totals([Figure<Calculated>; Metric::ALL.len()]);
+
+impl Totals {
+    /// The figure of a compared metric.
+    pub(super) fn metric(&self, metric: Metric) -> &Figure<Calculated> {
+        let [decode_rate, prompt_rate, ttft, wall] = &self.0;
+        match metric {
+            Metric::DecodeRate => decode_rate,
+            Metric::PromptRate => prompt_rate,
+            Metric::Ttft => ttft,
+            Metric::ClientWall => wall,
+        }
     }
+}
+
+/// Weighted rates, medians and sums over requests, the same for a session and for an arm.
+fn summarise(book: &mut Book, scope: &str, requests: &[&RequestFigures]) -> Totals {
+    let id = |metric: &str| format!("{scope}/{metric}");
     let column = |pick: Pick| requests.iter().map(|r| pick(r)).collect::<Vec<_>>();
-    for metric in [Metric::Ttft, Metric::ClientWall] {
-        let inputs: Vec<&dyn AnyFigure> = requests.iter().map(|r| r.metric(metric)).collect();
+    let totals = Metric::ALL.map(|metric| {
+        let (formula, inputs) = match metric {
+            Metric::DecodeRate => (
+                Formula::SumOverSum,
+                halves(requests, |r| &r.decode_tokens, |r| &r.decode_seconds),
+            ),
+            Metric::PromptRate => (
+                Formula::SumOverSum,
+                halves(requests, |r| &r.fresh_prompt_tokens, |r| &r.ttft),
+            ),
+            Metric::Ttft => (Formula::Median, column(|r| &r.ttft)),
+            Metric::ClientWall => (Formula::Median, column(|r| &r.wall)),
+        };
         book.add(Figure::by(
             id(metric.key()),
-            Unit::Seconds,
-            &Formula::Median,
+            metric.unit(),
+            &formula,
             &inputs,
-        ));
-    }
+        ))
+    });
     let wall = column(|r| &r.wall);
     book.add(Figure::by(
         id("client_wall_total"),
@@ -78,6 +93,7 @@ fn summarise(book: &mut Book, scope: &str, requests: &[&RequestFigures]) {
         &Formula::Sum,
         &generated,
     ));
+    Totals(totals)
 }
 
 /// The server's own rates over a session or an arm: weighted, in its own convention.
@@ -241,16 +257,16 @@ fn telemetry(book: &mut Book, scope: &str, name: &str, samples: &[HostSample]) {
     }
 }
 
-/// Publishes an arm's figures over its scored sessions.
+/// Publishes an arm's figures over its scored sessions; hands back those of the compared metrics.
 pub(super) fn arm_figures(
     book: &mut Book,
     arm: &str,
     kind_name: Option<&str>,
     sessions: &[&SessionFigures],
-) {
+) -> Totals {
     let scope = format!("arm/{arm}");
     let requests: Vec<&RequestFigures> = sessions.iter().flat_map(|s| s.scored()).collect();
-    summarise(book, &scope, &requests);
+    let totals = summarise(book, &scope, &requests);
     if let Some(decode_name) = kind_name {
         summarise_engine(book, &scope, decode_name, &requests);
     }
@@ -289,4 +305,5 @@ pub(super) fn arm_figures(
         let id = format!("{scope}/request/{index:03}/generated_tokens");
         book.add(Figure::by(id, Unit::Tokens, &Formula::Median, &generated));
     }
+    totals
 }

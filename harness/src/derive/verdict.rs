@@ -95,13 +95,8 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
         let by = c.metric.title().to_lowercase();
         return format!("{other} and {base} could not be compared by {by}: {why}.");
     };
-    let amounts = match (amount(other), amount(base)) {
-        (Some(b), Some(a)) => format!(
-            " ({} against {} {})",
-            three_digits(b),
-            three_digits(a),
-            unit(c.metric)
-        ),
+    let totals = match (amount(other), amount(base), figures.value(&c.quotient_of_totals())) {
+        (Some(b), Some(a), Some(quotient)) => totals(c.metric, (b, a), quotient, ratio),
         _ => String::new(),
     };
     let times = three_digits(ratio);
@@ -111,8 +106,10 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
         Metric::Ttft => format!("took {times} times as long as {base} to the first token"),
         Metric::ClientWall => format!("took {times} times as long as {base} to a whole answer"),
     };
-    let head = format!("On this host and workload {other} {head}{amounts}");
-    match (at("_low"), at("_high"), &c.no_interval) {
+    let head = format!(
+        "On this host and workload {other} {head}, by the median request of neighbouring sessions"
+    );
+    let claim = match (at("_low"), at("_high"), &c.no_interval) {
         (Some(low), Some(high), None) => {
             let reach = if low > 1.0 {
                 "the interval lies above 1"
@@ -132,7 +129,31 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
             let why = why.as_deref().unwrap_or("it is not defined here");
             format!("{head}. There is no interval: {why}.")
         }
+    };
+    claim + &totals
+}
+
+/// The arms' own figures, whose quotient is not the ratio that the claim is about: a sentence of
+/// their own, and a word on it where the two point opposite ways.
+fn totals(metric: Metric, (other, base): (f64, f64), quotient: f64, ratio: f64) -> String {
+    let over = if metric.higher_is_better() {
+        "Over all tokens together"
+    } else {
+        "The medians over all requests"
+    };
+    let mut said = format!(
+        " {over}: {} against {} {}, {} times.",
+        three_digits(other),
+        three_digits(base),
+        unit(metric),
+        three_digits(quotient)
+    );
+    if (ratio - 1.0) * (quotient - 1.0) < 0.0 {
+        said.push_str(
+            " The two point opposite ways: which arm is ahead depends on how requests are weighed, so look at each.",
+        );
     }
+    said
 }
 
 fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {

@@ -3,7 +3,7 @@
 use super::detail;
 use super::format::{bare, range, short, with_unit};
 use super::page::{Block, Page, Table};
-use super::terminal::metric_title;
+use super::terminal::{PAIRED, TOTALS, comparisons, metric_title, quotient_heads};
 use crate::archive::{Facts, SessionFacts};
 use crate::derive::{Figures, Label, Metric, detectable};
 
@@ -58,11 +58,22 @@ pub(super) fn page(source: &Source<'_>) -> Page {
         labelled(figures, Label::Assumed)
     )));
     blocks.push(Block::Heading("Result"));
-    blocks.push(Block::Table(result(source)));
-    blocks.push(Block::Text(format!(
-        "The study declares {} as its primary metric; the verdict is about it, the others inform.",
-        figures.primary().title().to_lowercase()
-    )));
+    blocks.push(Block::Table(totals(source)));
+    blocks.push(Block::Text(
+        "Each arm's own figures over all its scored requests: tokens over seconds for rates, so a long request weighs \
+         more than a short one, and medians for times. The last columns divide the figures that stand before them. They \
+         have no interval, because requests are not independent."
+            .into(),
+    ));
+    if !figures.comparisons().is_empty() {
+        blocks.push(Block::Table(compared(figures)));
+        blocks.push(Block::Text(format!(
+            "The verdict is about these ratios. In each pair of neighbouring sessions every request is compared with \
+             itself, and the median request stands for the pair; the ratio is the mean over pairs (in logarithms), \
+             adjusted for drift. The study declares {} as its primary metric; the others inform.",
+            figures.primary().title().to_lowercase()
+        )));
+    }
     blocks.extend(reasons(figures));
     if !figures.comparisons().is_empty() {
         blocks.push(Block::Text(detectable(source.facts.plan.pairs())));
@@ -119,30 +130,34 @@ fn question(source: &Source<'_>) -> String {
     }
 }
 
-fn result(source: &Source<'_>) -> Table {
+fn totals(source: &Source<'_>) -> Table {
     let figures = source.figures;
-    let mut table = Table::new(&["Metric"], 1);
-    table
-        .head
-        .extend(figures.arms().iter().map(|a| source.label(a)));
-    for other in figures.arms().iter().skip(1) {
-        table.head.push(format!("{other} / {}", figures.arms()[0]));
-        table.head.push("95% interval".into());
-        table.head.push("better".into());
-    }
+    let mut table = Table::new(&[TOTALS], 1);
+    let labels = figures.arms().iter().map(|a| source.label(a));
+    table.head.extend(labels);
+    table.head.extend(quotient_heads(figures.arms()));
     for metric in Metric::ALL {
         let mut row = vec![metric_title(metric).to_string()];
         for arm in figures.arms() {
             row.push(bare(figures.get(&format!("arm/{arm}/{}", metric.key()))));
         }
-        for other in figures.arms().iter().skip(1) {
-            let Some(c) = figures
-                .comparisons()
-                .iter()
-                .find(|c| c.metric == metric && c.other == *other)
-            else {
-                continue;
-            };
+        for c in comparisons(figures, metric) {
+            row.push(bare(figures.get(&c.quotient_of_totals())));
+        }
+        table.rows.push(row);
+    }
+    table
+}
+
+fn compared(figures: &Figures) -> Table {
+    let mut table = Table::new(&[PAIRED], 1);
+    for quotient in quotient_heads(figures.arms()) {
+        let heads = [quotient, "95% interval".into(), "better".into()];
+        table.head.extend(heads);
+    }
+    for metric in Metric::ALL {
+        let mut row = vec![metric.title().to_string()];
+        for c in comparisons(figures, metric) {
             row.push(bare(figures.get(&format!("{}/ratio", c.prefix))));
             row.push(if c.no_interval.is_some() {
                 "none".into()

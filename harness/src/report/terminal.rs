@@ -1,10 +1,10 @@
 //! The verdict as a table for a terminal: plain text, no colour.
 
 use super::format::{bare, range};
-use crate::derive::{Figures, Metric};
+use crate::derive::{Comparison, Figures, Metric};
 
-/// Arms by metric, the ratio over the first arm and its interval; a label letter after each value,
-/// then the verdict's sentence and warnings. Ends with a newline.
+/// Warnings, each arm's totals, the comparison by pairs of sessions, the verdict's sentence; a label
+/// letter after each value. Ends with a newline.
 pub fn verdict_table(figures: &Figures) -> String {
     let mut out = String::new();
     let warnings = &figures.verdict().warnings;
@@ -16,45 +16,73 @@ pub fn verdict_table(figures: &Figures) -> String {
     if !warnings.is_empty() {
         out.push('\n');
     }
-    out.push_str(&aligned(&rows(figures)));
-    out.push_str("M measured, C calculated from measured figures; a ratio is the mean over neighbouring sessions, adjusted for drift, of the median request's ratio\n\n");
+    out.push_str(&aligned(&totals(figures)));
+    if !figures.comparisons().is_empty() {
+        out.push('\n');
+        out.push_str(&aligned(&compared(figures)));
+    }
+    out.push_str("M measured, C calculated from measured figures\n\n");
     out.push_str(&figures.verdict().sentence);
     out.push('\n');
     out
 }
 
-fn rows(figures: &Figures) -> Vec<Vec<String>> {
+/// What the arms' own figures are over.
+pub(super) const TOTALS: &str = "All requests together";
+/// What a ratio with an interval is over.
+pub(super) const PAIRED: &str = "Same request, neighbouring sessions";
+
+/// Arms by metric, and their quotient.
+fn totals(figures: &Figures) -> Vec<Vec<String>> {
     let arms = figures.arms();
-    let mut head = vec![String::new()];
+    let mut head = vec![TOTALS.to_string()];
     head.extend(arms.iter().cloned());
-    if let Some((base, others)) = arms.split_first() {
-        for other in others {
-            head.push(format!("{other} / {base}"));
-            head.push("95% interval".into());
-        }
-    }
+    head.extend(quotient_heads(arms));
     let mut rows = vec![head];
     for metric in Metric::ALL {
         let mut row = vec![metric_title(metric).to_string()];
         for arm in arms {
             row.push(bare(figures.get(&format!("arm/{arm}/{}", metric.key()))));
         }
-        for other in arms.iter().skip(1) {
-            let found = figures
-                .comparisons()
-                .iter()
-                .find(|c| c.metric == metric && c.other == *other);
-            row.push(found.map_or_else(String::new, |c| {
-                bare(figures.get(&format!("{}/ratio", c.prefix)))
-            }));
-            row.push(found.map_or_else(String::new, |c| match c.no_interval {
-                Some(_) => "none".into(),
-                None => range(figures, &c.prefix),
-            }));
+        for c in comparisons(figures, metric) {
+            row.push(bare(figures.get(&c.quotient_of_totals())));
         }
         rows.push(row);
     }
     rows
+}
+
+/// Ratios over the first arm with their intervals, by metric.
+fn compared(figures: &Figures) -> Vec<Vec<String>> {
+    let mut head = vec![PAIRED.to_string()];
+    for quotient in quotient_heads(figures.arms()) {
+        head.extend([quotient, "95% interval".into()]);
+    }
+    let mut rows = vec![head];
+    for metric in Metric::ALL {
+        let mut row = vec![format!("{}, median ratio", metric.title())];
+        for c in comparisons(figures, metric) {
+            row.push(bare(figures.get(&format!("{}/ratio", c.prefix))));
+            row.push(match c.no_interval {
+                Some(_) => "none".into(),
+                None => range(figures, &c.prefix),
+            });
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+/// `B / A` for every arm but the first.
+pub(super) fn quotient_heads(arms: &[String]) -> impl Iterator<Item = String> {
+    let pairs = arms.split_first().into_iter();
+    pairs.flat_map(|(base, others)| others.iter().map(move |other| format!("{other} / {base}")))
+}
+
+/// A metric's comparisons, in the order of the arms.
+pub(super) fn comparisons(figures: &Figures, metric: Metric) -> impl Iterator<Item = &Comparison> {
+    let all = figures.comparisons().iter();
+    all.filter(move |c| c.metric == metric)
 }
 
 /// A metric with its unit and, where it is one, "median".
