@@ -1,17 +1,18 @@
 //! From published figures to an exit code. Compares; computes no figure.
 
 use super::Exit;
-use crate::derive::Figures;
+use crate::derive::{Figures, Metric};
 use crate::study::Study;
 
 /// What the study's declared identity and margin make of its figures, and why.
 pub fn judge(study: &Study, figures: &Figures) -> (Exit, Option<String>) {
-    let measured = |arm: &String| figures.value(&format!("arm/{arm}/client_wall")).is_some();
-    if !figures.arms().iter().all(measured) {
-        return (
-            Exit::NothingMeasured,
-            Some("at least one arm answered no request".into()),
+    let unmeasured = |arm: &&String| !shows(figures, arm, study.primary);
+    if let Some(arm) = figures.arms().iter().find(unmeasured) {
+        let metric = study.primary.title().to_lowercase();
+        let why = format!(
+            "nothing was measured: no answer of {arm} shows a {metric}, which the study is about"
         );
+        return (Exit::NothingMeasured, Some(why));
     }
     if let Some(reason) = broken_identity(figures) {
         return (Exit::Identity, Some(reason));
@@ -24,6 +25,15 @@ pub fn judge(study: &Study, figures: &Figures) -> (Exit, Option<String>) {
         Gate::Regression(why) => (Exit::Regression, Some(why)),
         Gate::Inconclusive(why) => (Exit::Inconclusive, Some(why)),
     }
+}
+
+/// Whether at least one scored request of an arm has the metric.
+fn shows(figures: &Figures, arm: &str, metric: Metric) -> bool {
+    let (start, end) = (format!("arm/{arm}/request/"), format!("/{}", metric.key()));
+    figures
+        .all()
+        .iter()
+        .any(|f| f.value().is_some() && f.id().starts_with(&start) && f.id().ends_with(&end))
 }
 
 /// The first comparison of tokens that breaks what the study declares.

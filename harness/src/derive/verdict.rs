@@ -95,7 +95,11 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
         let by = c.metric.title().to_lowercase();
         return format!("{other} and {base} could not be compared by {by}: {why}.");
     };
-    let totals = match (amount(other), amount(base), figures.value(&c.quotient_of_totals())) {
+    let totals = match (
+        amount(other),
+        amount(base),
+        figures.value(&c.quotient_of_totals()),
+    ) {
         (Some(b), Some(a), Some(quotient)) => totals(c.metric, (b, a), quotient, ratio),
         _ => String::new(),
     };

@@ -157,6 +157,95 @@ fn interrupted_then_resumed() {
         .expect(2);
 }
 
+#[test]
+fn answers_too_short_for_the_metric_measure_nothing() {
+    let room = Room::new();
+    study(&room, "quartets = 1\nburn_in = false", "", 4.0);
+    // The tokens of the first event are not timed, so one token gives no decode rate.
+    room.write("slow.toml", "[[reply]]\nprompt_ms = 5\ntokens = 1\n");
+    let ran = room.run(&["run", "study.toml"]).expect(4);
+    assert!(
+        ran.err.contains("no answer of slow shows a decode rate"),
+        "{}",
+        ran.err
+    );
+    // What there is was kept, and another metric of it can be asked about.
+    room.run(&["audit", room.archive().to_str().expect("utf-8")])
+        .expect(0);
+    let room = Room::new();
+    study(
+        &room,
+        "quartets = 1\nburn_in = false\nprimary = \"ttft\"",
+        "",
+        4.0,
+    );
+    room.write("slow.toml", "[[reply]]\nprompt_ms = 5\ntokens = 1\n");
+    room.run(&["run", "study.toml"]).expect(0);
+}
+
+#[test]
+fn an_archive_that_cannot_be_made_measures_nothing() {
+    let room = Room::new();
+    study(&room, "quartets = 1", "", 4.0);
+    room.write("taken", "a file where the folder of archives should be");
+    let ran = room.run(&["run", "study.toml", "--out", "taken"]).expect(4);
+    assert!(ran.err.contains("taken"), "{}", ran.err);
+}
+
+#[test]
+fn an_arm_that_does_not_repeat_its_tokens() {
+    let room = Room::new();
+    study(
+        &room,
+        "quartets = 1\nburn_in = false\nidentity = \"exact\"",
+        "",
+        2.0,
+    );
+    room.run(&["run", "study.toml"]).expect(0);
+
+    // The same study, but each launch of the second arm generates one token more than the last.
+    let room = Room::new();
+    let script = "[[reply]]\nprompt_ms = 5\ntokens = 12\ngap_ms = 2\n";
+    room.write("body.json", BODY);
+    room.write("steady.toml", script);
+    room.write("count", "");
+    room.write(
+        "serve.sh",
+        &format!(
+            "printf x >> \"$2/count\"\n\
+             tokens=$((12 + $(wc -c < \"$2/count\")))\n\
+             printf '[[reply]]\\nprompt_ms = 5\\ntokens = %d\\ngap_ms = 2\\n' $tokens > \"$2/now.toml\"\n\
+             exec {:?} mock-server --port \"$1\" --script \"$2/now.toml\"\n",
+            env!("CARGO_BIN_EXE_palindrome")
+        ),
+    );
+    let place = room.path(".");
+    room.write(
+        "study.toml",
+        &format!(
+            "name = \"codes\"\nquartets = 1\nburn_in = false\nidentity = \"exact\"\n\
+             [[arm]]\nname = \"steady\"\nkind = \"mock\"\nscript = \"steady.toml\"\n\
+             [[arm]]\nname = \"moody\"\nkind = \"openai\"\n\
+             command = [\"sh\", {:?}, \"{{port}}\", {place:?}]\n\
+             [workload]\nbodies = [\"body.json\"]\n\
+             [guards]\nallow_other_servers = true\nwait_s = 0\n",
+            room.path("serve.sh")
+        ),
+    );
+    let ran = room.run(&["run", "study.toml"]).expect(103);
+    assert!(
+        ran.err
+            .contains("moody: generated tokens differ between its sessions in 1 of 1 requests"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.out.contains("! moody did not repeat itself"),
+        "{}",
+        ran.out
+    );
+}
+
 /// Until the first session of the plan is in the archive.
 fn wait_for_sessions(room: &Room, child: &Child) {
     let started = Instant::now();
