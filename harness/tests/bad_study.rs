@@ -98,13 +98,62 @@ fn an_unknown_key_suggests_the_nearest() {
 fn a_wrong_type_says_where_and_what_was_expected() {
     let message = mistake("quartets = 1", "quartets = \"one\"");
     assert!(
-        message.starts_with("study.toml:4:12: invalid type: string \"one\", expected u32"),
+        message.starts_with("study.toml:4:12: invalid type: string \"one\", expected a whole number from 0 to 4294967295"),
         "{message}"
     );
     let message = mistake("quartets = 1", "quartets = -1");
     assert!(message.starts_with("study.toml:4:12: "), "{message}");
     let message = mistake("seed = 7", "seed = ");
     assert!(message.starts_with("study.toml:3:"), "{message}");
+}
+
+#[test]
+fn a_number_out_of_range_says_the_range_and_where() {
+    let seeds = "expected a whole number from 0 to 18446744073709551615";
+    for (written, found) in [
+        ("-1", "integer `-1`"),
+        ("18446744073709551616", "integer `18446744073709551616`"),
+        ("1.5", "floating point `1.5`"),
+    ] {
+        let message = mistake("seed = 7", &format!("seed = {written}"));
+        assert!(message.starts_with("study.toml:3:8: "), "{message}");
+        assert!(message.ends_with(&format!("{found}, {seeds}")), "{message}");
+    }
+    for (from, to, says) in [
+        (
+            "wait_s = 1",
+            "wait_s = -1",
+            "28:10: guards.wait_s = -1 is out of range: give 0 to 864000",
+        ),
+        (
+            "wait_s = 1",
+            "max_load = -0.5",
+            "28:12: guards.max_load = -0.5 is out of range: give 0 or more",
+        ),
+        (
+            "wait_s = 1",
+            "max_psi_cpu_some10 = 101",
+            "28:22: guards.max_psi_cpu_some10 = 101 is out of range: give 0 to 100",
+        ),
+        (
+            "threads = 2",
+            "threads = 0",
+            "8:11: base.threads = 0 is out of range: give 1 to 4294967295",
+        ),
+        (
+            "label = \"the other\"",
+            "ctx = 0",
+            "17:7: arm.ctx = 0 is out of range: give 1 to 4294967295",
+        ),
+        (
+            "wait_s = 1",
+            "wait_s = \"x\"",
+            "28:10: invalid type: string \"x\", expected a number",
+        ),
+    ] {
+        let message = mistake(from, to);
+        assert_eq!(message, format!("study.toml:{says}"));
+    }
 }
 
 #[test]

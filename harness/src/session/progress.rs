@@ -68,12 +68,25 @@ impl Console {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
+        let text = match name.as_str() {
+            "" => text.to_owned(),
+            name => format!("{name}: {text}"),
+        };
         if self.terminal {
-            self.bar.set_message(format!("{name}: {text}"));
+            self.bar.set_message(text);
             self.bar.tick();
         } else {
-            eprintln!("[{}/{total}] {name}: {text}", self.bar.position() + 1);
+            eprintln!("{}", counted(self.bar.position() + 1, total, &text));
         }
+    }
+}
+
+/// A step with its session's place in the plan; before there is a plan, as when another study is
+/// waited for, the step alone.
+fn counted(place: u64, total: u32, text: &str) -> String {
+    match total {
+        0 => text.to_owned(),
+        total => format!("[{place}/{total}] {text}"),
     }
 }
 
@@ -110,5 +123,16 @@ impl Progress for Console {
 
     fn finished(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_before_the_plan_has_no_place() {
+        assert_eq!(counted(1, 0, "waiting: x"), "waiting: x");
+        assert_eq!(counted(2, 5, "slow: done"), "[2/5] slow: done");
     }
 }

@@ -54,7 +54,7 @@ impl StudyError {
                 Some(close) => format!("{message}; did you mean `{close}`?"),
                 None => message.to_owned(),
             },
-            None => message.to_owned(),
+            None => in_words(message),
         };
         Self::at(
             path,
@@ -63,6 +63,21 @@ impl StudyError {
             message.replace('\n', " "),
         )
     }
+}
+
+/// A mistyped value's message with the program's type names put as what a user may write.
+fn in_words(message: &str) -> String {
+    let words = [
+        ("u64", format!("a whole number from 0 to {}", u64::MAX)),
+        ("u32", format!("a whole number from 0 to {}", u32::MAX)),
+        ("f64", "a number".to_owned()),
+    ];
+    for (name, meaning) in words {
+        if let Some(start) = message.strip_suffix(&format!("expected {name}")) {
+            return format!("{}expected {meaning}", start.replace(" as i128", ""));
+        }
+    }
+    message.to_owned()
 }
 
 /// Picks the unknown field or variant and the known ones out of serde's message.

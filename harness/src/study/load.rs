@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 
+use super::bounds;
 use super::error::StudyError;
 use super::file::{ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile};
 use crate::archive::sha256_hex;
@@ -198,19 +199,7 @@ impl StudyFile {
                 format!("path {target:?} must start with `/`, as in /v1/chat/completions"),
             );
         }
-        for (name, seconds) in [
-            ("workload.timeout_s", file.workload.timeout_s),
-            ("server.ready_timeout_s", file.server.ready_timeout_s),
-            ("server.stop_grace_s", file.server.stop_grace_s),
-            ("guards.wait_s", file.guards.wait_s),
-        ] {
-            if !(0.0..=864_000.0).contains(&seconds) {
-                return bad(
-                    0..0,
-                    format!("{name} = {seconds}: give 0 to 864000 seconds"),
-                );
-            }
-        }
+        bounds::check(path, text, &file)?;
         Ok(file)
     }
 }

@@ -1,5 +1,6 @@
 //! Study files and the plans they expand to.
 
+mod bounds;
 mod coin;
 mod error;
 mod expand;
