@@ -37,14 +37,17 @@ fn main() {
             cols: COLS,
             bytes: &bytes,
         };
-        for n in [1, 32] {
+        for (n, precision) in [1, 32]
+            .iter()
+            .flat_map(|n| [(*n, Precision::Int8), (*n, Precision::Int16)])
+        {
             let mut x = Activations::default();
-            x.set(&values.repeat(n), n, COLS, Precision::Int8);
+            x.set(&values.repeat(n), n, COLS, precision);
             let mut out = vec![0f32; ROWS * n];
             let mut scalar = None;
             for isa in Isa::available() {
                 let time = least(5, || {
-                    matmul(isa, &w, 0..ROWS, &x, 0..n, Precision::Int8, &mut out);
+                    matmul(isa, &w, 0..ROWS, &x, 0..n, precision, &mut out);
                     black_box(&out);
                 });
                 let seconds = time.as_secs_f64();

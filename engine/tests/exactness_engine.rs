@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
+use palindrome_engine::model::LoadOptions;
 use palindrome_engine::sampling::SamplingParams;
 use palindrome_engine::scheduler::{
-    Engine, EngineError, EngineOptions, Finish, GenEvent, GenRequest, GenStream, GenSummary,
-    token_hash,
+    Engine, EngineError, Finish, GenEvent, GenRequest, GenStream, GenSummary, token_hash,
 };
 
 fn engine(ctx: Option<usize>) -> Engine {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/gpt-oss-8x4.gguf");
-    let options = EngineOptions {
+    let options = LoadOptions {
         ctx,
         block: Some(16),
-        ..EngineOptions::default()
+        ..LoadOptions::default()
     };
     Engine::load(&path, &options).unwrap()
 }

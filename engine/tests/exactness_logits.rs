@@ -8,7 +8,7 @@
 mod golden;
 
 use palindrome_engine::kernels::Isa;
-use palindrome_engine::model::{LoadOptions, LoadedModel, Want};
+use palindrome_engine::model::{ActivationFormat, LoadOptions, LoadedModel, Want};
 
 const CASES: [&str; 2] = ["gpt-oss-8x4", "llama-mixed"];
 
@@ -27,12 +27,17 @@ fn bits(logits: &[Vec<f32>]) -> Vec<Vec<u32>> {
 fn threads_instructions_and_blocks_change_no_bit() {
     for case in CASES {
         let golden = golden::read(case);
-        for reference in [false, true] {
+        for activations in [
+            ActivationFormat::Int8,
+            ActivationFormat::Mixed,
+            ActivationFormat::Int16,
+            ActivationFormat::F32,
+        ] {
             let plain = LoadOptions {
                 threads: Some(1),
                 isa: Some("scalar".to_owned()),
                 block: Some(1),
-                reference,
+                activations,
                 ..LoadOptions::default()
             };
             let expected = bits(&load(&golden, &plain).logits(&golden.tokens).unwrap());
@@ -48,7 +53,8 @@ fn threads_instructions_and_blocks_change_no_bit() {
                     let same = got == expected;
                     assert!(
                         same,
-                        "{case}: {threads} threads, {}, blocks of {block}",
+                        "{case}, {}: {threads} threads, {}, blocks of {block}",
+                        activations.name(),
                         isa.name()
                     );
                 }

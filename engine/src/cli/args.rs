@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum};
 
 use super::failure::Failure;
 use crate::kernels::Isa;
+use crate::model::{ActivationFormat, LoadOptions};
 use crate::sampling::SamplingParams;
-use crate::scheduler::{Engine, EngineOptions};
+use crate::scheduler::Engine;
 
 /// Whose rounding of YaRN's ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,8 +35,11 @@ pub struct ModelArgs {
     /// Prompt tokens in one forward pass
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub block: Option<u32>,
-    /// Keep activations in f32: slow, the oracle
-    #[arg(long)]
+    /// How finely activations are quantised
+    #[arg(long, value_enum, default_value_t)]
+    pub activations: ActivationFormat,
+    /// Keep activations in f32, as `--activations f32`: slow, the oracle
+    #[arg(long, conflicts_with = "activations")]
     pub reference: bool,
     /// Rounding of YaRN's ramp
     #[arg(long, value_enum, default_value = "reference")]
@@ -47,7 +51,7 @@ pub struct ModelArgs {
 
 impl ModelArgs {
     /// As the engine takes them; an instruction set that is not there is refused here.
-    pub fn options(&self) -> Result<EngineOptions, Failure> {
+    pub fn options(&self) -> Result<LoadOptions, Failure> {
         if let Some(name) = &self.isa
             && Isa::by_name(name).is_none()
         {
@@ -57,10 +61,14 @@ impl ModelArgs {
             ))
             .hint(format!("--isa takes {}", have.join(", "))));
         }
-        Ok(EngineOptions {
+        Ok(LoadOptions {
             threads: self.threads.map(usize::from),
             ctx: self.ctx.map(|tokens| tokens as usize),
-            reference: self.reference,
+            activations: if self.reference {
+                ActivationFormat::F32
+            } else {
+                self.activations
+            },
             rope_compat_ggml: self.rope_compat == RopeCompat::Ggml,
             isa: self.isa.clone(),
             block: self.block.map(|tokens| tokens as usize),

@@ -43,11 +43,11 @@ impl<'a> Matrix<'a> {
 /// `out[(t - tokens.start) * rows.len() + (r - rows.start)] = w[r] . x[t]`, for a strip of rows
 /// and a range of tokens. The bits of each output depend on row r and token t alone.
 ///
-/// Quantised weights under `Int8` take the integer kernels; float weights, and everything under
-/// `Reference`, take f32 over 16 virtual lanes (`scalar::floats`).
+/// Quantised weights take the integer kernels; float weights, and everything under `Reference`,
+/// take f32 over 16 virtual lanes (`scalar::floats`).
 ///
 /// # Panics
-/// When the shapes do not agree, or `x` was not quantised for quantised weights.
+/// When the shapes do not agree, or `x` was not quantised as `precision` asks.
 pub fn matmul(
     isa: Isa,
     w: &Matrix<'_>,
@@ -82,17 +82,18 @@ pub fn matmul(
     if precision == Precision::Reference || w.ty.is_float() {
         return float_rows(isa, w, rows, x, tokens, out);
     }
-    assert_eq!(
-        x.q.len(),
-        x.n * x.k,
-        "quantised weights need quantised activations"
+    assert!(
+        x.digits(precision)
+            .iter()
+            .all(|digit| digit.q.len() == x.n * x.k),
+        "quantised weights need activations quantised as finely"
     );
     match isa.0 {
-        Level::Scalar => scalar::quantised(w, rows, x, tokens, out),
+        Level::Scalar => scalar::quantised(w, rows, x, tokens, precision, out),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => super::avx2::quantised(w, rows, x, tokens, out),
+        Level::Avx2 => super::avx2::quantised(w, rows, x, tokens, precision, out),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => super::avx512::quantised(w, rows, x, tokens, out),
+        Level::Avx512 => super::avx512::quantised(w, rows, x, tokens, precision, out),
     }
 }
 

@@ -112,7 +112,7 @@ fn compare(ty: GgmlType, rows: usize, cols: usize, n: usize, kinds: (Kind, Kind)
         cols,
         bytes: &bytes,
     };
-    for precision in [Precision::Int8, Precision::Reference] {
+    for precision in [Precision::Int8, Precision::Int16, Precision::Reference] {
         let mut x = Activations::default();
         x.set(&activations(n, cols, kinds.1, words), n, cols, precision);
         assert!(!x.overflow);
@@ -241,7 +241,11 @@ fn results_are_right() {
             cols,
             bytes: &bytes,
         };
-        for (precision, bound) in [(Precision::Int8, 1e-2), (Precision::Reference, 1e-6)] {
+        for (precision, bound) in [
+            (Precision::Int8, 1e-2),
+            (Precision::Int16, 4e-5),
+            (Precision::Reference, 1e-6),
+        ] {
             let mut x = Activations::default();
             x.set(
                 &activations(n, cols, Kind::Usual, words),

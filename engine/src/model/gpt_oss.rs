@@ -184,6 +184,7 @@ impl Architecture for GptOss {
             ..
         } = self.dims;
         let (n, start) = (tokens.len(), cache.len());
+        let dense = pass.tools.precisions.dense;
         let rotation = self.rope.rotation(start, n);
         let rotation_windowed = self.rope_windowed.rotation(start, n);
         let (mut x, mut h) = (Vec::new(), Vec::new());
@@ -193,7 +194,7 @@ impl Architecture for GptOss {
         for (i, layer) in self.layers.iter().enumerate() {
             pass.layer = Some(i);
             rms_norm(&x, &layer.attn_norm, eps, &mut h);
-            pass.take(&h, n, hidden)?;
+            pass.take(&h, n, hidden, dense)?;
             pass.linear(&layer.q, &mut q);
             pass.linear(&layer.k, &mut k);
             pass.linear(&layer.v, &mut v);
@@ -222,12 +223,12 @@ impl Architecture for GptOss {
                 sinks,
                 &mut h,
             );
-            pass.take(&h, n, heads * head_dim)?;
+            pass.take(&h, n, heads * head_dim, dense)?;
             pass.linear(&layer.o, &mut y);
             add_to(&mut x, &y);
 
             rms_norm(&x, &layer.ffn_norm, eps, &mut h);
-            pass.take(&h, n, hidden)?;
+            pass.take(&h, n, hidden, dense)?;
             pass.linear(&layer.router, &mut y);
             pass.locate(check_finite("a router logit", &y, self.experts))?;
             choices.clear();

@@ -129,6 +129,7 @@ impl Architecture for Llama {
             ..
         } = self.dims;
         let (n, start) = (tokens.len(), cache.len());
+        let dense = pass.tools.precisions.dense;
         let rotation = self.rope.rotation(start, n);
         let shape = AttentionShape {
             heads,
@@ -144,7 +145,7 @@ impl Architecture for Llama {
         for (i, layer) in self.layers.iter().enumerate() {
             pass.layer = Some(i);
             rms_norm(&x, &layer.attn_norm, eps, &mut h);
-            pass.take(&h, n, hidden)?;
+            pass.take(&h, n, hidden, dense)?;
             pass.linear(&layer.q, &mut q);
             pass.linear(&layer.k, &mut k);
             pass.linear(&layer.v, &mut v);
@@ -160,16 +161,16 @@ impl Architecture for Llama {
                 None,
                 &mut h,
             );
-            pass.take(&h, n, heads * head_dim)?;
+            pass.take(&h, n, heads * head_dim, dense)?;
             pass.linear(&layer.o, &mut y);
             add_to(&mut x, &y);
 
             rms_norm(&x, &layer.ffn_norm, eps, &mut h);
-            pass.take(&h, n, hidden)?;
+            pass.take(&h, n, hidden, dense)?;
             pass.linear(&layer.gate, &mut gate);
             pass.linear(&layer.up, &mut up);
             swiglu(&mut gate, &up);
-            pass.take(&gate, n, self.width)?;
+            pass.take(&gate, n, self.width, dense)?;
             pass.linear(&layer.down, &mut y);
             add_to(&mut x, &y);
         }

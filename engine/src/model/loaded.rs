@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::activation_format::ActivationFormat;
 use super::config::{Dims, Keys};
 use super::gpt_oss::GptOss;
 use super::llama::Llama;
@@ -10,7 +11,7 @@ use super::{ForwardError, ModelError};
 use crate::formats::gguf::{GgufFile, Metadata};
 use crate::kernels::{Activations, FpEnv, Isa, Precision};
 use crate::kv::{KvCache, KvShape};
-use crate::ops::{Linear, NonFinite, Tools, YarnRamp, check_finite, linear, rms_norm};
+use crate::ops::{Linear, NonFinite, Precisions, Tools, YarnRamp, check_finite, linear, rms_norm};
 use crate::team::{Team, physical_cores};
 
 /// `general.architecture` values that have a forward pass here.
@@ -29,8 +30,8 @@ pub struct LoadOptions {
     pub threads: Option<usize>,
     /// Context in tokens; `None`: the file's, at most [`DEFAULT_CTX`].
     pub ctx: Option<usize>,
-    /// f32 activations.
-    pub reference: bool,
+    /// How finely activations are quantised.
+    pub activations: ActivationFormat,
     /// llama.cpp's rounded YaRN ramp.
     pub rope_compat_ggml: bool,
     /// Force an instruction-set level by name.
@@ -109,14 +110,21 @@ pub(super) struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Makes `x`, `n` rows of `width` values, the input of the matrices that follow.
-    pub fn take(&mut self, x: &[f32], n: usize, width: usize) -> Result<(), ForwardError> {
+    /// Makes `x`, `n` rows of `width` values, the input of the matrices that follow, to be met
+    /// at `precision` or more coarsely.
+    pub fn take(
+        &mut self,
+        x: &[f32],
+        n: usize,
+        width: usize,
+        precision: Precision,
+    ) -> Result<(), ForwardError> {
         self.locate(check_finite("an activation", x, width))?;
-        self.activations.set(x, n, width, self.tools.precision);
+        self.activations.set(x, n, width, precision);
         Ok(())
     }
 
-    /// The matrix times the input.
+    /// The matrix, none of an expert nor the output's, times the input.
     pub fn linear(&self, w: &StoredLinear, out: &mut Vec<f32>) {
         let weight = w.weight.matrix(self.file);
         linear(
@@ -126,6 +134,7 @@ impl Pass<'_> {
                 bias: w.bias.as_deref(),
             },
             &self.activations,
+            self.tools.precisions.dense,
             out,
         );
     }
@@ -148,7 +157,7 @@ pub struct LoadedModel {
     model: Box<dyn Architecture>,
     team: Team,
     isa: Isa,
-    precision: Precision,
+    activations: ActivationFormat,
     ctx: usize,
     block: usize,
     name: String,
@@ -209,11 +218,6 @@ impl LoadedModel {
                 ))
             })?,
         };
-        let precision = if options.reference {
-            Precision::Reference
-        } else {
-            Precision::Int8
-        };
         let team = Team::new(options.threads.unwrap_or_else(physical_cores));
         check_values(&file, &team)?;
         let name = meta.opt_str("general.name")?.unwrap_or(stem).to_owned();
@@ -222,7 +226,7 @@ impl LoadedModel {
             model,
             team,
             isa,
-            precision,
+            activations: options.activations,
             ctx,
             block,
             name,
@@ -258,6 +262,11 @@ impl LoadedModel {
     /// Instructions in use.
     pub fn isa(&self) -> Isa {
         self.isa
+    }
+
+    /// Format of activations.
+    pub fn activations(&self) -> ActivationFormat {
+        self.activations
     }
 
     /// `general.name`, or the file's stem.
@@ -301,7 +310,7 @@ impl LoadedModel {
         let tools = Tools {
             team: &self.team,
             isa: self.isa,
-            precision: self.precision,
+            precisions: self.activations.precisions(),
         };
         let activations = Activations::default();
         let mut pass = Pass {
@@ -345,12 +354,14 @@ impl LoadedModel {
         pass.start += first;
         let (mut h, mut logits) = (Vec::new(), Vec::new());
         rms_norm(&x[first * head.hidden..], &head.norm, head.eps, &mut h);
-        pass.take(&h, rows - first, head.hidden)?;
+        let precision = pass.tools.precisions.output;
+        pass.take(&h, rows - first, head.hidden, precision)?;
         let weight = head.output.matrix(pass.file);
         linear(
             pass.tools,
             &Linear { weight, bias: None },
             &pass.activations,
+            precision,
             &mut logits,
         );
         pass.locate(check_finite("a logit", &logits, self.vocab()))?;

@@ -1,5 +1,6 @@
 //! Architectures: each file reads like its paper.
 
+mod activation_format;
 mod config;
 mod error;
 mod gpt_oss;
@@ -10,5 +11,6 @@ mod tensors;
 #[cfg(test)]
 mod tests;
 
+pub use activation_format::ActivationFormat;
 pub use error::{ForwardError, ModelError};
 pub use loaded::{DEFAULT_CTX, LoadOptions, LoadedModel, SUPPORTED_ARCHITECTURES, Want};

@@ -3,6 +3,28 @@
 use crate::kernels::{Activations, Isa, Matrix, Precision, matmul};
 use crate::team::Team;
 
+/// How finely the inputs of a model's matrices are quantised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Precisions {
+    /// Of attention and of a feed-forward part without experts.
+    pub dense: Precision,
+    /// Of the experts.
+    pub experts: Precision,
+    /// Of the output matrix.
+    pub output: Precision,
+}
+
+impl Precisions {
+    /// The same everywhere.
+    pub fn all(precision: Precision) -> Self {
+        Self {
+            dense: precision,
+            experts: precision,
+            output: precision,
+        }
+    }
+}
+
 /// What the steps of a forward pass compute with.
 #[derive(Clone, Copy)]
 pub struct Tools<'a> {
@@ -11,7 +33,7 @@ pub struct Tools<'a> {
     /// Instructions.
     pub isa: Isa,
     /// How activations enter dot products.
-    pub precision: Precision,
+    pub precisions: Precisions,
 }
 
 /// A weight matrix `[rows, cols]` with an optional bias of `rows` values.
@@ -39,7 +61,13 @@ impl Tools<'_> {
 }
 
 /// `out[t] = w x[t] + bias` for each token of `x`; `out` becomes `[n, rows]`.
-pub fn linear(tools: Tools<'_>, w: &Linear<'_>, x: &Activations, out: &mut Vec<f32>) {
+pub fn linear(
+    tools: Tools<'_>,
+    w: &Linear<'_>,
+    x: &Activations,
+    precision: Precision,
+    out: &mut Vec<f32>,
+) {
     let (n, rows) = (x.n, w.weight.rows);
     out.clear();
     out.resize(n * rows, 0.0);
@@ -52,15 +80,7 @@ pub fn linear(tools: Tools<'_>, w: &Linear<'_>, x: &Activations, out: &mut Vec<f
         .for_blocks(out, rows, &[0, n], strip, |_, mut block| {
             let cols = block.cols();
             let run = |y: &mut [f32]| {
-                matmul(
-                    tools.isa,
-                    &w.weight,
-                    cols.clone(),
-                    x,
-                    0..n,
-                    tools.precision,
-                    y,
-                );
+                matmul(tools.isa, &w.weight, cols.clone(), x, 0..n, precision, y);
                 if let Some(bias) = w.bias {
                     add_bias(y, &bias[cols.clone()]);
                 }

@@ -16,7 +16,7 @@ pub use activation::{clamped_swiglu, swiglu};
 pub use attention::{AttentionShape, attention};
 pub use elementary::{exp, sigmoid};
 pub use finite::{NonFinite, check_finite};
-pub use linear::{Linear, Tools, add_bias, add_to, embed, linear};
+pub use linear::{Linear, Precisions, Tools, add_bias, add_to, embed, linear};
 pub use moe::{ExpertActivation, Experts, moe};
 pub use norm::rms_norm;
 pub use reduce::{dot, sum, sum_of_squares};

@@ -12,38 +12,8 @@ use super::queue::{Job, Queue};
 use super::{EngineError, EngineStats, GenEvent, GenRequest, GenStream};
 use crate::chat::ChatTemplate;
 use crate::kernels::Isa;
-use crate::model::{LoadOptions, LoadedModel, ModelError};
+use crate::model::{ActivationFormat, LoadOptions, LoadedModel, ModelError};
 use crate::tokenizer::Tokenizer;
-
-/// How to load and run a model.
-#[derive(Clone, Debug, Default)]
-pub struct EngineOptions {
-    /// Worker threads; `None`: physical cores.
-    pub threads: Option<usize>,
-    /// Context in tokens; `None`: the file's, at most 16384.
-    pub ctx: Option<usize>,
-    /// f32 activations (`--reference`).
-    pub reference: bool,
-    /// llama.cpp's rounded YaRN ramp (`--rope-compat ggml`).
-    pub rope_compat_ggml: bool,
-    /// Force an instruction-set level by name.
-    pub isa: Option<String>,
-    /// Prompt tokens per forward pass; `None`: a good default.
-    pub block: Option<usize>,
-}
-
-impl EngineOptions {
-    fn load_options(&self) -> LoadOptions {
-        LoadOptions {
-            threads: self.threads,
-            ctx: self.ctx,
-            reference: self.reference,
-            rope_compat_ggml: self.rope_compat_ggml,
-            isa: self.isa.clone(),
-            block: self.block,
-        }
-    }
-}
 
 /// A loaded model, its tokenizer and template, and the thread that runs it.
 pub struct Engine {
@@ -56,8 +26,8 @@ pub struct Engine {
 
 impl Engine {
     /// Loads a GGUF file.
-    pub fn load(path: &Path, options: &EngineOptions) -> Result<Self, ModelError> {
-        Self::start(LoadedModel::load(path, &options.load_options())?)
+    pub fn load(path: &Path, options: &LoadOptions) -> Result<Self, ModelError> {
+        Self::start(LoadedModel::load(path, options)?)
     }
 
     /// Puts a loaded model behind a queue.
@@ -147,6 +117,11 @@ impl Engine {
     /// The instruction-set level in use.
     pub fn isa(&self) -> Isa {
         self.model.isa()
+    }
+
+    /// Format of activations.
+    pub fn activations(&self) -> ActivationFormat {
+        self.model.activations()
     }
 
     /// Counters.

@@ -8,7 +8,7 @@ mod pool;
 mod queue;
 mod request;
 
-pub use engine::{Engine, EngineOptions};
+pub use engine::Engine;
 pub use hash::token_hash;
 pub use request::{
     EngineError, EngineStats, Finish, GenEvent, GenRequest, GenStream, GenSummary, TokenEvent,

@@ -24,6 +24,8 @@ impl EventSource for GenStream {
 pub struct Runtime {
     /// Instruction-set level in use.
     pub isa: String,
+    /// Format of activations.
+    pub activations: String,
     /// Worker threads in use.
     pub threads: usize,
 }
@@ -75,6 +77,7 @@ impl Backend for Engine {
     fn runtime(&self) -> Runtime {
         Runtime {
             isa: self.isa().name().to_owned(),
+            activations: self.activations().name().to_owned(),
             threads: self.threads(),
         }
     }

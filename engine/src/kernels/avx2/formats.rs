@@ -11,8 +11,9 @@
 )]
 use std::arch::x86_64::*;
 
-use super::tile::{ActBlock, Format, ROWS};
+use super::tile::{Format, ROWS};
 use crate::formats::blocks::MXFP4_DOUBLED;
+use crate::kernels::activations::ActBlock;
 use crate::kernels::scalar::LEAST_SCALE_BITS;
 
 /// Eight registers of four weights a row.

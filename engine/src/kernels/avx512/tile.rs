@@ -10,20 +10,13 @@ use std::ops::Range;
 
 use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0};
 use crate::formats::blocks::GgmlType;
-use crate::kernels::{Activations, Matrix};
+use crate::kernels::activations::ActBlock;
+use crate::kernels::{Activations, Matrix, Precision};
 
 /// Rows in a tile: one a lane.
 pub(super) const ROWS: usize = 16;
 /// Tokens that share one decoding of a tile's weights; their accumulators stay in L1.
 const TOKENS: usize = 32;
-
-/// One block of activations of one token.
-#[derive(Clone, Copy)]
-pub(super) struct ActBlock<'a> {
-    pub(super) q: &'a [i8; 32],
-    pub(super) d: f32,
-    pub(super) sumq: i32,
-}
 
 /// A block format over sixteen rows. Row r of a register's lanes is row r of the tile.
 pub(super) trait Format {
@@ -51,16 +44,17 @@ pub(in crate::kernels) fn quantised(
     rows: Range<usize>,
     x: &Activations,
     tokens: Range<usize>,
+    precision: Precision,
     out: &mut [f32],
 ) {
     // SAFETY: reached only through `Isa(Level::Avx512)`, which only detection of AVX-512 F, BW and VNNI
     // makes; `matmul` has checked the shapes.
     unsafe {
         match w.ty {
-            GgmlType::Mxfp4 => strip::<Mxfp4>(w, rows, x, tokens, out),
-            GgmlType::Q8_0 => strip::<Q8_0>(w, rows, x, tokens, out),
-            GgmlType::Q4_0 => strip::<Q4_0>(w, rows, x, tokens, out),
-            GgmlType::Q4_1 => strip::<Q4_1>(w, rows, x, tokens, out),
+            GgmlType::Mxfp4 => strip::<Mxfp4>(w, rows, x, tokens, precision, out),
+            GgmlType::Q8_0 => strip::<Q8_0>(w, rows, x, tokens, precision, out),
+            GgmlType::Q4_0 => strip::<Q4_0>(w, rows, x, tokens, precision, out),
+            GgmlType::Q4_1 => strip::<Q4_1>(w, rows, x, tokens, precision, out),
             GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => {
                 unreachable!("float weights take the float kernels")
             }
@@ -74,6 +68,7 @@ fn strip<F: Format>(
     rows: Range<usize>,
     x: &Activations,
     tokens: Range<usize>,
+    precision: Precision,
     out: &mut [f32],
 ) {
     let width = rows.len();
@@ -86,9 +81,9 @@ fn strip<F: Format>(
             let run = start..(start + TOKENS).min(tokens.end);
             let mut acc = [_mm512_setzero_ps(); TOKENS];
             if run.len() == 1 {
-                acc[0] = one_token::<F>(&tile, x, start);
+                acc[0] = one_token::<F>(&tile, x, start, precision);
             } else {
-                some_tokens::<F>(&tile, x, run.clone(), &mut acc);
+                some_tokens::<F>(&tile, x, run.clone(), precision, &mut acc);
             }
             for (t, acc) in run.clone().zip(acc) {
                 let mut lanes = [0f32; ROWS];
@@ -103,24 +98,24 @@ fn strip<F: Format>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn one_token<F: Format>(tile: &[&[u8]; ROWS], x: &Activations, t: usize) -> __m512 {
-    let (q, d, sums) = x.token(t);
+fn one_token<F: Format>(
+    tile: &[&[u8]; ROWS],
+    x: &Activations,
+    t: usize,
+    precision: Precision,
+) -> __m512 {
+    let digits = x.digits(precision);
+    let blocks = x.k / 32;
     let mut acc = _mm512_setzero_ps();
-    for (b, ((q, d), sumq)) in q.as_chunks::<32>().0.iter().zip(d).zip(sums).enumerate() {
+    for b in 0..blocks {
         prefetch_next_tile::<F>(tile, b);
         // SAFETY: this function's features include those of the format's; a row has
-        // `x.k / 32` blocks (checked by `matmul`) and b counts them.
+        // `x.k / 32` blocks (checked by `matmul`).
         unsafe {
             let block = F::decode(block_pointers::<F>(tile, b));
-            acc = F::step(
-                acc,
-                block,
-                ActBlock {
-                    q,
-                    d: *d,
-                    sumq: *sumq,
-                },
-            );
+            for digit in digits {
+                acc = F::step(acc, block, digit.block(t * blocks + b));
+            }
         }
     }
     acc
@@ -131,23 +126,20 @@ fn some_tokens<F: Format>(
     tile: &[&[u8]; ROWS],
     x: &Activations,
     run: Range<usize>,
+    precision: Precision,
     acc: &mut [__m512; TOKENS],
 ) {
+    let digits = x.digits(precision);
     let blocks = x.k / 32;
-    let q = x.q.as_chunks::<32>().0;
     for b in 0..blocks {
         // SAFETY: this function's features include those of the format's; a row has
         // `x.k / 32` blocks (checked by `matmul`).
         let block = unsafe { F::decode(block_pointers::<F>(tile, b)) };
         for (t, acc) in run.clone().zip(acc.iter_mut()) {
-            let i = t * blocks + b;
-            let x = ActBlock {
-                q: &q[i],
-                d: x.d[i],
-                sumq: x.sums[i],
-            };
-            // SAFETY: as above.
-            *acc = unsafe { F::step(*acc, block, x) };
+            for digit in digits {
+                // SAFETY: as above.
+                *acc = unsafe { F::step(*acc, block, digit.block(t * blocks + b)) };
+            }
         }
     }
 }

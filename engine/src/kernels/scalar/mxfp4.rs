@@ -7,31 +7,27 @@
 //!
 //! Bounds: d < 2^28 and e <= 228 (both checked where data comes in), so s cannot overflow.
 
+use super::quantised::Format;
 use crate::formats::blocks::MXFP4_DOUBLED;
-
-const BYTES: usize = 17;
+use crate::kernels::activations::ActBlock;
 
 /// The bits of 2^-100.
 pub(in crate::kernels) const LEAST_SCALE_BITS: i32 = (127 - 100) << 23;
 
-pub(super) fn dot(row: &[u8], q: &[i8], d: &[f32]) -> f32 {
-    let mut acc = 0f32;
-    let blocks = row
-        .as_chunks::<BYTES>()
-        .0
-        .iter()
-        .zip(q.as_chunks::<32>().0)
-        .zip(d);
-    for ((block, q), d) in blocks {
+pub(super) struct Mxfp4;
+
+impl Format for Mxfp4 {
+    const BYTES: usize = 17;
+
+    fn step(acc: f32, block: &[u8], x: ActBlock<'_>) -> f32 {
         let mut isum = 0i32;
         for j in 0..16 {
             let byte = block[1 + j];
-            isum += i32::from(MXFP4_DOUBLED[usize::from(byte & 15)]) * i32::from(q[j]);
-            isum += i32::from(MXFP4_DOUBLED[usize::from(byte >> 4)]) * i32::from(q[j + 16]);
+            isum += i32::from(MXFP4_DOUBLED[usize::from(byte & 15)]) * i32::from(x.q[j]);
+            isum += i32::from(MXFP4_DOUBLED[usize::from(byte >> 4)]) * i32::from(x.q[j + 16]);
         }
-        acc += isum as f32 * scale(*d, block[0]);
+        acc + isum as f32 * scale(x.d, block[0])
     }
-    acc
 }
 
 /// d * 2^(e - 128) from integer exponents. (When d is 0 the result does not matter: all q are 0.)
@@ -47,6 +43,7 @@ fn scale(d: f32, e: u8) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::scalar::quantised::tests::dot;
 
     #[test]
     fn scales_shift_exponents() {
@@ -66,6 +63,6 @@ mod tests {
         let q: Vec<i8> = (1..=32).collect();
         let low: i32 = (1..=16).sum::<i32>() * 12;
         let high: i32 = (17..=32).sum::<i32>();
-        assert_eq!(dot(&row, &q, &[0.25]), (low - high) as f32 * 0.125);
+        assert_eq!(dot::<Mxfp4>(&row, &q, &[0.25]), (low - high) as f32 * 0.125);
     }
 }

@@ -2,33 +2,31 @@
 
 use half::f16;
 
-const BYTES: usize = 18;
+use super::quantised::Format;
+use crate::kernels::activations::ActBlock;
 
-pub(super) fn dot(row: &[u8], q: &[i8], d: &[f32]) -> f32 {
-    let mut acc = 0f32;
-    let blocks = row
-        .as_chunks::<BYTES>()
-        .0
-        .iter()
-        .zip(q.as_chunks::<32>().0)
-        .zip(d);
-    for ((block, q), d) in blocks {
+pub(super) struct Q4_0;
+
+impl Format for Q4_0 {
+    const BYTES: usize = 18;
+
+    fn step(acc: f32, block: &[u8], x: ActBlock<'_>) -> f32 {
         let mut isum = 0i32;
         for j in 0..16 {
             let byte = block[2 + j];
-            isum += (i32::from(byte & 15) - 8) * i32::from(q[j]);
-            isum += (i32::from(byte >> 4) - 8) * i32::from(q[j + 16]);
+            isum += (i32::from(byte & 15) - 8) * i32::from(x.q[j]);
+            isum += (i32::from(byte >> 4) - 8) * i32::from(x.q[j + 16]);
         }
-        let s = f16::from_le_bytes([block[0], block[1]]).to_f32() * d;
+        let s = f16::from_le_bytes([block[0], block[1]]).to_f32() * x.d;
         let p = isum as f32 * s;
-        acc += p;
+        acc + p
     }
-    acc
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::scalar::quantised::tests::dot;
 
     #[test]
     fn a_row_by_hand() {
@@ -37,6 +35,6 @@ mod tests {
         let q: Vec<i8> = (0..32).collect();
         let low: i32 = (0..16).sum::<i32>() * 7;
         let high: i32 = (16..32).sum::<i32>() * 8;
-        assert_eq!(dot(&row, &q, &[2.0]), (low - high) as f32 * 2.0);
+        assert_eq!(dot::<Q4_0>(&row, &q, &[2.0]), (low - high) as f32 * 2.0);
     }
 }

@@ -7,36 +7,33 @@
 
 use half::f16;
 
-const BYTES: usize = 20;
+use super::quantised::Format;
+use crate::kernels::activations::ActBlock;
 
-pub(super) fn dot(row: &[u8], q: &[i8], d: &[f32], sums: &[i32]) -> f32 {
-    let mut acc = 0f32;
-    let blocks = row
-        .as_chunks::<BYTES>()
-        .0
-        .iter()
-        .zip(q.as_chunks::<32>().0)
-        .zip(d)
-        .zip(sums);
-    for (((block, q), d), sumq) in blocks {
+pub(super) struct Q4_1;
+
+impl Format for Q4_1 {
+    const BYTES: usize = 20;
+
+    fn step(acc: f32, block: &[u8], x: ActBlock<'_>) -> f32 {
         let mut isum = 0i32;
         for j in 0..16 {
             let byte = block[4 + j];
-            isum += i32::from(byte & 15) * i32::from(q[j]);
-            isum += i32::from(byte >> 4) * i32::from(q[j + 16]);
+            isum += i32::from(byte & 15) * i32::from(x.q[j]);
+            isum += i32::from(byte >> 4) * i32::from(x.q[j + 16]);
         }
         let dw = f16::from_le_bytes([block[0], block[1]]).to_f32();
         let m = f16::from_le_bytes([block[2], block[3]]).to_f32();
-        let p1 = isum as f32 * (dw * d);
-        let p2 = *sumq as f32 * (m * d);
-        acc += p1 + p2;
+        let p1 = isum as f32 * (dw * x.d);
+        let p2 = x.sumq as f32 * (m * x.d);
+        acc + (p1 + p2)
     }
-    acc
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::scalar::quantised::tests::dot;
 
     #[test]
     fn a_row_by_hand() {
@@ -46,7 +43,7 @@ mod tests {
         let isum: i32 = (0..16).sum::<i32>() * 3;
         let sumq: i32 = (0..32).sum();
         assert_eq!(
-            dot(&row, &q, &[0.5], &[sumq]),
+            dot::<Q4_1>(&row, &q, &[0.5]),
             (isum - 2 * sumq) as f32 * 0.5
         );
     }

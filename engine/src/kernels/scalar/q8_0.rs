@@ -6,38 +6,39 @@
 
 use half::f16;
 
-const BYTES: usize = 34;
+use super::quantised::Format;
+use crate::kernels::activations::ActBlock;
 
-pub(super) fn dot(row: &[u8], q: &[i8], d: &[f32]) -> f32 {
-    let mut acc = 0f32;
-    let blocks = row
-        .as_chunks::<BYTES>()
-        .0
-        .iter()
-        .zip(q.as_chunks::<32>().0)
-        .zip(d);
-    for ((block, q), d) in blocks {
+pub(super) struct Q8_0;
+
+impl Format for Q8_0 {
+    const BYTES: usize = 34;
+
+    fn step(acc: f32, block: &[u8], x: ActBlock<'_>) -> f32 {
         let isum: i32 = block[2..]
             .iter()
-            .zip(q)
+            .zip(x.q)
             .map(|(w, q)| i32::from(*w as i8) * i32::from(*q))
             .sum();
-        let s = f16::from_le_bytes([block[0], block[1]]).to_f32() * d;
+        let s = f16::from_le_bytes([block[0], block[1]]).to_f32() * x.d;
         let p = isum as f32 * s;
-        acc += p;
+        acc + p
     }
-    acc
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::scalar::quantised::tests::dot;
 
     #[test]
     fn a_row_by_hand() {
         let mut row = vec![0x00, 0x38]; // 0.5
         row.extend([0x80u8; 32]); // -128
         let q = [127i8; 32];
-        assert_eq!(dot(&row, &q, &[0.25]), (-128 * 127 * 32) as f32 * 0.125);
+        assert_eq!(
+            dot::<Q8_0>(&row, &q, &[0.25]),
+            (-128 * 127 * 32) as f32 * 0.125
+        );
     }
 }

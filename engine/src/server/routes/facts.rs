@@ -64,6 +64,7 @@ pub async fn props(State(app): State<Arc<App>>) -> Answer {
         "build_info": fingerprint(),
         "n_ctx": backend.n_ctx(),
         "isa": runtime.isa,
+        "activations": runtime.activations,
         "threads": runtime.threads,
         "exactness": "exact",
     })))

@@ -255,6 +255,7 @@ fn tokens_templates_and_facts() {
     assert_eq!(get(at, "/models").json()["data"][0]["id"], "fake");
     let props = get(at, "/props").json();
     assert_eq!(props["isa"], "scalar");
+    assert_eq!(props["activations"], "int16");
     assert_eq!(props["total_slots"], 1);
     assert_eq!(props["default_generation_settings"]["n_ctx"], 512);
     assert!(

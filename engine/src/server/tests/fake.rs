@@ -257,6 +257,7 @@ impl Backend for Fake {
     fn runtime(&self) -> Runtime {
         Runtime {
             isa: "scalar".into(),
+            activations: "int16".into(),
             threads: 2,
         }
     }
