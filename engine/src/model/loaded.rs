@@ -11,7 +11,7 @@ use super::{ForwardError, ModelError};
 use crate::formats::gguf::{GgufFile, Metadata};
 use crate::kernels::{Activations, FpEnv, Isa, Precision};
 use crate::kv::{KvCache, KvShape};
-use crate::ops::{Linear, NonFinite, Precisions, Tools, YarnRamp, check_finite, linear, rms_norm};
+use crate::ops::{Linear, NonFinite, Tools, YarnRamp, check_finite, linear, rms_norm};
 use crate::team::{Team, physical_cores};
 
 /// `general.architecture` values that have a forward pass here.

@@ -1,6 +1,8 @@
 //! Greedy tokens of the bundled engine against llama.cpp's, prompt by prompt.
 //!
-//! Both round differently on the way, so a near-tie may fall either way; nothing else may.
+//! Both round differently on the way, so a near-tie may fall either way; nothing else may. The
+//! prompts (ten chats, ten pieces of code), the share that must agree and the width of a near-tie
+//! were fixed before the shipped model was made.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,11 +14,11 @@ use serde_json::{Value, json};
 use crate::support::{engine, llama_cpp, model, root};
 
 const TOKENS: usize = 64;
-/// Prompts, of ten, whose tokens must all agree.
-const MUST_AGREE: usize = 9;
+/// Prompts, of twenty, whose tokens must all agree.
+const MUST_AGREE: usize = 18;
 /// Furthest that either candidate of a near-tie may lie below the best when activations are f32,
-/// in natural-log probability. Measured on this model: int8 activations move log-probabilities by
-/// 0.04 on average and 0.4 at most, in llama.cpp as in the bundled engine.
+/// in natural-log probability. llama.cpp's activations are int8; on an earlier model of this shape
+/// that moved log-probabilities by 0.04 on average and 0.4 at most.
 const NEAR_TIE: f64 = 0.4;
 
 struct Server {
@@ -278,18 +280,14 @@ fn greedy_tokens_agree_with_llama_cpp_or_differ_at_a_near_tie() {
         completion["prompt"] = prompt;
         agreeing += usize::from(trio.compare(&name, &completion));
     }
-    println!("{agreeing} of 10 prompts agree in all of their first {TOKENS} tokens");
-    let mut beside = 0;
     for number in 0..10 {
         let name = format!("code-{number}");
         completion["prompt"] = saved(&name)["prompt"].clone();
-        beside += usize::from(trio.compare(&name, &completion));
+        agreeing += usize::from(trio.compare(&name, &completion));
     }
-    println!(
-        "{beside} of 10 unprompted pieces of code do (reported; each difference is a near-tie)"
-    );
+    println!("{agreeing} of 20 prompts agree in all of their first {TOKENS} tokens");
     assert!(
         agreeing >= MUST_AGREE,
-        "only {agreeing} of 10 prompts agree"
+        "only {agreeing} of 20 prompts agree"
     );
 }
