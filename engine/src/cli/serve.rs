@@ -82,13 +82,14 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         let began = Instant::now();
         let engine = Engine::load(&path, &engine_options).map_err(|error| error.to_string())?;
         eprintln!(
-            "loaded {} ({}, context {}) in {:.2} s; {} threads, isa {}",
+            "loaded {} ({}, context {}) in {:.2} s; {} threads, isa {}, activations {}",
             engine.model_name(),
             engine.architecture(),
             engine.n_ctx(),
             began.elapsed().as_secs_f64(),
             engine.threads(),
             engine.isa().name(),
+            engine.activations().name(),
         );
         let backend: Arc<dyn Backend> = Arc::new(engine);
         Ok(backend)
