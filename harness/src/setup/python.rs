@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::SetupError;
+use super::cache::write_atomic;
 
 /// Finds an executable by name on `PATH`.
 pub fn on_path(name: &str) -> Option<PathBuf> {
@@ -76,25 +77,38 @@ pub(super) fn make_venv(python: &Path, folder: &Path) -> Result<PathBuf, SetupEr
     Ok(folder.join("bin/python"))
 }
 
-/// Runs pip in an environment; its output goes to `log`.
-pub(super) fn pip(python: &Path, what: &str, args: &[&str], log: &Path) -> Result<(), SetupError> {
+/// Installs what `list` names, with hashes, into an environment of `folder`. The list and pip's
+/// output, as `pip-WHAT.log`, are kept in `folder`.
+pub(super) fn pip(
+    python: &Path,
+    folder: &Path,
+    what: &str,
+    list: &str,
+    options: &[&str],
+) -> Result<(), SetupError> {
+    let requirements = folder.join(format!("pip-{what}.txt"));
+    write_atomic(&requirements, list.as_bytes())?;
+    let log = &folder.join(format!("pip-{what}.log"));
     let file = File::create(log).map_err(SetupError::io("create", log))?;
     let errors = file.try_clone().map_err(SetupError::io("open", log))?;
     // Programs that an earlier step put into the environment come first.
-    let folder = python.parent().unwrap_or(Path::new(""));
+    let programs = python.parent().unwrap_or(Path::new(""));
     let inherited = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(folder.to_path_buf()).chain(std::env::split_paths(&inherited));
+    let folders = std::iter::once(programs.to_path_buf()).chain(std::env::split_paths(&inherited));
     let path = std::env::join_paths(folders).unwrap_or(inherited);
     let mut command = Command::new(python);
     // The source package asks for as many compilers as it has files; ninja keeps to the cores
     // where make would fill the memory.
-    if std::env::var_os("CMAKE_GENERATOR").is_none() && folder.join("ninja").is_file() {
+    if std::env::var_os("CMAKE_GENERATOR").is_none() && programs.join("ninja").is_file() {
         command.env("CMAKE_GENERATOR", "Ninja");
     }
     let status = command
         .env("PATH", path)
         .args(["-m", "pip", "--disable-pip-version-check", "--no-input"])
-        .args(args)
+        .args(["install", "--no-deps", "--require-hashes"])
+        .args(options)
+        .arg("-r")
+        .arg(&requirements)
         .stdin(Stdio::null())
         .stdout(file)
         .stderr(errors)
@@ -108,7 +122,7 @@ pub(super) fn pip(python: &Path, what: &str, args: &[&str], log: &Path) -> Resul
     let tail = lines[lines.len().saturating_sub(15)..].join("\n");
     Err(SetupError::Pip {
         what: what.to_owned(),
-        log: log.to_path_buf(),
+        log: log.clone(),
         tail,
     })
 }

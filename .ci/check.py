@@ -1,0 +1,87 @@
+"""Checks of what a CI run left behind, for `.ci/run`.
+
+check.py tests OUTPUT   every test of the sources ran: none ignored, filtered out or skipped
+check.py demo JSON      the demo passed, its report and chart hold something; prints the archive
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+# The one thing that a test may leave out, if it says so: instructions the machine does not have.
+LEFT_OUT = re.compile(r"NOT TESTED: (.*)")
+ALLOWED = re.compile(r"kernel level \w+ is not on this machine")
+
+
+def written_tests():
+    """How many tests the sources hold."""
+    files = [
+        path
+        for crate in ("engine", "harness")
+        for folder in ("src", "tests")
+        for path in Path(crate, folder).rglob("*.rs")
+    ]
+    return sum(len(re.findall(r"^\s*#\[test\]", path.read_text(), re.M)) for path in files)
+
+
+def check_tests(text):
+    """Gives what is wrong, a line each."""
+    wrong = []
+    totals = dict.fromkeys(("passed", "failed", "ignored", "filtered out"), 0)
+    results = re.findall(r"^test result: .*$", text, re.M)
+    for line in results:
+        for name in totals:
+            totals[name] += int(re.search(rf"(\d+) {name}", line)[1])
+    documented = sum(
+        int(n) for n in re.findall(r"Doc-tests .*?\n\nrunning (\d+) tests?\n", text, re.S)
+    )
+    written = written_tests()
+    ran = totals["passed"] - documented
+    if written == 0 or ran < written:
+        wrong.append(f"the sources hold {written} tests and {ran} passed")
+    for name in ("failed", "ignored", "filtered out"):
+        if totals[name]:
+            wrong.append(f"{totals[name]} tests {name}")
+    for what in LEFT_OUT.findall(text):
+        print(f"not tested: {what}")
+        if not ALLOWED.fullmatch(what):
+            wrong.append(f"left out: {what}")
+    print(f"{ran} of {written} tests passed, {documented} examples in {len(results)} programs")
+    return wrong
+
+
+def check_demo(facts):
+    """Gives what is wrong, a line each."""
+    wrong = []
+    if facts["audit_passed"] is not True:
+        wrong.append("the demo's own audit did not pass")
+    if facts["exit"] != 0:
+        wrong.append(f"the demo ended with {facts['exit']}: {facts['reason']}")
+    if not facts["verdict"]["sentence"]:
+        wrong.append("no verdict")
+    report, chart = (Path(facts[name]).read_text() for name in ("report", "chart"))
+    # A frame alone is no chart. Each session of the first arm is drawn as a circle of radius 7, and
+    # a mirrored quartet has two.
+    for name, text in (("report", report), ("chart", chart)):
+        if "<svg" not in text or len(re.findall(r'<circle\b[^>]*\br="7"', text)) < 2:
+            wrong.append(f"the {name} at {facts[name]} shows no chart of the sessions")
+    return wrong
+
+
+def main():
+    what, path = sys.argv[1:]
+    text = Path(path).read_text()
+    if what == "tests":
+        wrong = check_tests(text)
+    else:
+        facts = json.loads(text)
+        wrong = check_demo(facts)
+        print(facts["archive"])
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
