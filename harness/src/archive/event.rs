@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::ArchiveError;
 use super::disk::sha256_hex;
 use super::format::{SCHEMA, check_schema};
+use super::json;
 use super::layout::{EVENTS, utc_rfc3339};
 
 /// One line of `events.jsonl`.
@@ -128,8 +129,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Event>, ArchiveError> {
     let mut previous = GENESIS.to_string();
     for (i, line) in super::reader::whole_lines(EVENTS, bytes)?.enumerate() {
         let at = Some(i + 1);
-        let value: Value = serde_json::from_slice(line)
-            .map_err(|e| ArchiveError::malformed(EVENTS, at, e.to_string()))?;
+        let value =
+            json::parse(line).map_err(|e| ArchiveError::malformed(EVENTS, at, e.to_string()))?;
         check_schema(EVENTS, &value)?;
         let event: Event = serde_json::from_value(value)
             .map_err(|e| ArchiveError::malformed(EVENTS, at, e.to_string()))?;

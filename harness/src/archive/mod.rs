@@ -4,6 +4,7 @@ mod disk;
 mod error;
 mod event;
 mod format;
+mod json;
 mod layout;
 mod reader;
 mod seal;

@@ -10,6 +10,7 @@ use super::ArchiveError;
 use super::disk::sha256_hex;
 use super::event::{self, Event};
 use super::format::check_schema;
+use super::json;
 use super::layout::{
     END, EVENTS, FIGURES, HOST, HOST_SAMPLES, LAUNCH, MANIFEST, PLAN, PROMPTS, REQUESTS, SEAL,
     SESSIONS, STREAMS, STUDY, WORKLOAD, session_folder_name,
@@ -139,7 +140,7 @@ impl Archive {
         Ok(Facts {
             study_toml: self.read(STUDY)?,
             plan: self.plan.clone(),
-            host: read_document(&self.path, HOST)?,
+            host: self.host()?,
             events: self.events()?,
             sessions,
         })
@@ -147,19 +148,49 @@ impl Archive {
 
     /// Reads one recorded session.
     pub fn session(&self, planned: &PlannedSession) -> Result<SessionFacts, ArchiveError> {
-        let folder = format!("{SESSIONS}/{}", session_folder_name(planned));
         Ok(SessionFacts {
             planned: planned.clone(),
-            launch: read_document(&self.path, &format!("{folder}/{LAUNCH}"))?,
-            requests: self.lines(&format!("{folder}/{REQUESTS}"))?,
-            prompts: if self.path.join(&folder).join(PROMPTS).exists() {
-                self.lines(&format!("{folder}/{PROMPTS}"))?
-            } else {
-                Vec::new()
-            },
-            samples: self.lines(&format!("{folder}/{HOST_SAMPLES}"))?,
-            end: read_document(&self.path, &format!("{folder}/{END}"))?,
+            launch: self.launch(planned)?,
+            requests: self.requests(planned)?,
+            prompts: self.prompts(planned)?,
+            samples: self.samples(planned)?,
+            end: self.end(planned)?,
         })
+    }
+
+    /// Reads `host.json`.
+    pub fn host(&self) -> Result<HostFacts, ArchiveError> {
+        read_document(&self.path, HOST)
+    }
+
+    /// Reads a session's `launch.json`.
+    pub fn launch(&self, planned: &PlannedSession) -> Result<LaunchFacts, ArchiveError> {
+        read_document(&self.path, &session_file(planned, LAUNCH))
+    }
+
+    /// Reads a session's `requests.jsonl`.
+    pub fn requests(&self, planned: &PlannedSession) -> Result<Vec<RequestRecord>, ArchiveError> {
+        self.lines(&session_file(planned, REQUESTS))
+    }
+
+    /// Reads a session's `prompts.jsonl`; empty where no prompt was asked for.
+    pub fn prompts(&self, planned: &PlannedSession) -> Result<Vec<PromptRecord>, ArchiveError> {
+        let file = session_file(planned, PROMPTS);
+        if self.path.join(&file).exists() {
+            self.lines(&file)
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    /// Reads a session's `host.jsonl`.
+    pub fn samples(&self, planned: &PlannedSession) -> Result<Vec<HostSample>, ArchiveError> {
+        self.lines(&session_file(planned, HOST_SAMPLES))
+    }
+
+    /// Reads a session's `end.json`.
+    pub fn end(&self, planned: &PlannedSession) -> Result<SessionEnd, ArchiveError> {
+        read_document(&self.path, &session_file(planned, END))
     }
 
     /// Reads one raw response by its stem in the session's `streams/`.
@@ -214,7 +245,7 @@ impl Archive {
             return Ok(None);
         }
         let bytes = self.read(MANIFEST)?;
-        let value: Value = serde_json::from_slice(&bytes)
+        let value = json::parse(&bytes)
             .map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))?;
         check_schema(MANIFEST, value.get("predicate").unwrap_or(&Value::Null))?;
         serde_json::from_value(value)
@@ -233,7 +264,7 @@ impl Archive {
         for (i, line) in whole_lines(file, &bytes)?.enumerate() {
             let bad =
                 |e: serde_json::Error| ArchiveError::malformed(file, Some(i + 1), e.to_string());
-            let value: Value = serde_json::from_slice(line).map_err(bad)?;
+            let value = json::parse(line).map_err(bad)?;
             check_schema(file, &value)?;
             out.push(serde_json::from_value(value).map_err(bad)?);
         }
@@ -258,6 +289,10 @@ pub(super) fn whole_lines<'a>(
         .map(|line| line.strip_suffix(b"\n").unwrap_or(line)))
 }
 
+fn session_file(planned: &PlannedSession, file: &str) -> String {
+    format!("{SESSIONS}/{}/{file}", session_folder_name(planned))
+}
+
 fn read_file(archive: &Path, file: &str) -> Result<Vec<u8>, ArchiveError> {
     let path = archive.join(file);
     fs::read(&path).map_err(ArchiveError::io("read", &path))
@@ -265,7 +300,7 @@ fn read_file(archive: &Path, file: &str) -> Result<Vec<u8>, ArchiveError> {
 
 /// A JSON document whose schema is known, untyped.
 pub(super) fn read_value(archive: &Path, file: &str) -> Result<Value, ArchiveError> {
-    let value = serde_json::from_slice(&read_file(archive, file)?)
+    let value = json::parse(&read_file(archive, file)?)
         .map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
     check_schema(file, &value)?;
     Ok(value)

@@ -13,6 +13,7 @@ use super::ArchiveError;
 use super::disk::{hash_file, sync_folder, write_synced};
 use super::event::EventLog;
 use super::format::{SCHEMA, check_schema, document, line};
+use super::json;
 use super::layout::{
     END, HOST_SAMPLES, LAUNCH, PROMPTS, REQUESTS, SERVER_LOG, SESSION, STREAMS, list_files,
     session_folder_name,
@@ -42,7 +43,7 @@ impl SessionSummary {
     /// The error says what does not hold.
     pub fn verify(folder: &Path, planned: &PlannedSession) -> Result<Self, String> {
         let bytes = fs::read(folder.join(SESSION)).map_err(|e| format!("{SESSION}: {e}"))?;
-        let value = serde_json::from_slice(&bytes).map_err(|e| format!("{SESSION}: {e}"))?;
+        let value = json::parse(&bytes).map_err(|e| format!("{SESSION}: {e}"))?;
         check_schema(SESSION, &value).map_err(|e| e.to_string())?;
         let summary: Self = serde_json::from_value(value).map_err(|e| format!("{SESSION}: {e}"))?;
         if summary.planned != *planned {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{files, plan, published, raw};
+use super::evidence::Evidence;
+use super::{files, launches, plan, published, raw};
 use crate::archive::{Archive, ArchiveError};
 
 /// One thing that does not hold.
@@ -44,6 +45,8 @@ pub struct Audit {
     pub token_hashes: usize,
     /// Figures derived again and compared to the last bit.
     pub figures: usize,
+    /// Figures that rest on what could not be read, and so were not compared.
+    pub figures_not_compared: usize,
     /// Events whose chain was followed.
     pub events: usize,
     /// What does not hold; empty when everything does.
@@ -62,16 +65,38 @@ impl Audit {
         field: impl Into<String>,
         what: impl Into<String>,
     ) {
-        self.mismatches.push(Mismatch {
+        let mismatch = Mismatch {
             file: file.into(),
             field: field.into(),
             what: what.into(),
-        });
+        };
+        // Several checks may read the same broken file.
+        if !self.mismatches.contains(&mismatch) {
+            self.mismatches.push(mismatch);
+        }
     }
 
-    /// Takes a reader's error as a mismatch.
-    pub(super) fn fail_with(&mut self, file: &str, error: &ArchiveError) {
-        self.fail(file, "", error.to_string());
+    /// Takes a reader's error as a mismatch of the file that it is about, by default `file`.
+    pub(super) fn fail_with(&mut self, archive: &Archive, file: &str, error: &ArchiveError) {
+        match error {
+            ArchiveError::Io {
+                action,
+                path,
+                source,
+            } => {
+                let inside = path.strip_prefix(archive.path()).ok();
+                let file = inside.map_or_else(|| file.into(), |p| p.to_string_lossy().into_owned());
+                self.fail(file, "", format!("cannot {action} it: {source}"));
+            }
+            ArchiveError::Malformed { file, line, reason } => {
+                let line = line.map(|n| format!("line {n}")).unwrap_or_default();
+                self.fail(file, line, reason);
+            }
+            ArchiveError::NewerSchema { .. }
+            | ArchiveError::Sealed(_)
+            | ArchiveError::NotAnArchive { .. }
+            | ArchiveError::Misuse(_) => self.fail(file, "", error.to_string()),
+        }
     }
 }
 
@@ -91,6 +116,13 @@ impl fmt::Display for Audit {
             self.figures,
             self.events
         )?;
+        if self.figures_not_compared > 0 {
+            writeln!(
+                f,
+                "{} figures were not compared: they rest on what cannot be read",
+                self.figures_not_compared
+            )?;
+        }
         match self.mismatches.len() {
             0 => writeln!(f, "everything holds"),
             n => writeln!(f, "{n} mismatch(es)"),
@@ -104,9 +136,10 @@ pub fn audit(path: &Path) -> Result<Audit, ArchiveError> {
     let archive = Archive::open(path)?;
     let mut audit = Audit::default();
     files::check(&archive, &mut audit);
-    plan::check(&archive, &mut audit);
-    if let Some(facts) = raw::check(&archive, &mut audit) {
-        published::check(&archive, &facts, &mut audit);
-    }
+    let mut evidence = Evidence::read(&archive, &mut audit);
+    plan::check(&archive, &evidence, &mut audit);
+    launches::check(&evidence, &mut audit);
+    raw::check(&archive, &mut evidence, &mut audit);
+    published::check(&archive, &evidence, &mut audit);
     Ok(audit)
 }

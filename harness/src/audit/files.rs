@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Audit;
+use super::words::differ;
 use crate::archive::{
     Archive, PREDICATE_TYPE, STATEMENT_TYPE, SessionSummary, check_seal, hash_file, list_files,
     session_folder_name,
@@ -13,11 +14,11 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
     match check_seal(archive.path()) {
         Ok(None) => {}
         Ok(Some(problem)) => audit.fail("SEAL", "", problem),
-        Err(error) => audit.fail_with("SEAL", &error),
+        Err(error) => audit.fail_with(archive, "SEAL", &error),
     }
     let listed = match list_files(archive.path()) {
         Ok(listed) => listed,
-        Err(error) => return audit.fail_with(".", &error),
+        Err(error) => return audit.fail_with(archive, ".", &error),
     };
     match archive.manifest() {
         Ok(Some(manifest)) => {
@@ -25,14 +26,14 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
                 audit.fail(
                     "manifest.json",
                     "_type",
-                    format!("is {:?}", manifest.statement),
+                    differ(manifest.statement, STATEMENT_TYPE),
                 );
             }
             if manifest.predicate_type != PREDICATE_TYPE {
                 audit.fail(
                     "manifest.json",
                     "predicateType",
-                    format!("is {:?}", manifest.predicate_type),
+                    differ(manifest.predicate_type, PREDICATE_TYPE),
                 );
             }
             let mut named = BTreeSet::new();
@@ -53,10 +54,10 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
                     Ok(found) if found == expected => {}
                     Ok(found) => audit.fail(
                         &subject.name,
-                        "",
-                        format!("sha256 is {found}, the manifest says {expected}"),
+                        "sha256",
+                        format!("{} by manifest.json", differ(found, expected)),
                     ),
-                    Err(error) => audit.fail(&subject.name, "", format!("cannot be read: {error}")),
+                    Err(error) => audit.fail(&subject.name, "", format!("cannot read it: {error}")),
                 }
                 audit.files += 1;
             }
@@ -70,7 +71,7 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
             }
         }
         Ok(None) => audit.fail("manifest.json", "", "is missing"),
-        Err(error) => audit.fail_with("manifest.json", &error),
+        Err(error) => audit.fail_with(archive, "manifest.json", &error),
     }
     sessions(archive, audit);
 }

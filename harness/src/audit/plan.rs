@@ -2,49 +2,37 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
 use toml::Spanned;
 
 use super::Audit;
-use crate::archive::{Archive, hash_file, session_folder_name, sha256_hex};
+use super::evidence::Evidence;
+use super::words::differ;
+use crate::archive::{Archive, Event, hash_file, session_folder_name, sha256_hex};
 use crate::study::{StudyFile, archived_name, coins, order as session_order};
 
 /// Checks study file, bodies, the set of sessions, their arms and their order in time.
-pub(super) fn check(archive: &Archive, audit: &mut Audit) {
+pub(super) fn check(archive: &Archive, evidence: &Evidence, audit: &mut Audit) {
     let plan = archive.plan();
-    match archive.read("study.toml") {
-        Ok(bytes) => {
-            let found = sha256_hex(&bytes);
-            if found != plan.study_sha256 {
-                audit.fail(
-                    "plan.json",
-                    "study_sha256",
-                    format!("is {}, study.toml has {found}", plan.study_sha256),
-                );
-            }
+    if !evidence.lacks("study.toml") {
+        let hash = sha256_hex(&evidence.facts.study_toml);
+        if plan.study_sha256 != hash {
+            let what = differ(plan.study_sha256.clone(), hash);
+            audit.fail("plan.json", "study_sha256", format!("{what} of study.toml"));
         }
-        Err(error) => audit.fail_with("study.toml", &error),
     }
-    expansion(archive, audit);
+    if let Some(file) = &evidence.study {
+        expansion(archive, file, audit);
+    }
     bodies(archive, audit);
     folders(archive, audit);
-    order(archive, audit);
-    commits(archive, audit);
+    order(evidence, audit);
+    commits(archive, evidence, audit);
 }
 
 /// The plan again from the study file: coins from the seed, order from coins and arms.
-fn expansion(archive: &Archive, audit: &mut Audit) {
+fn expansion(archive: &Archive, file: &StudyFile, audit: &mut Audit) {
     let plan = archive.plan();
-    let Ok(bytes) = archive.read("study.toml") else {
-        // Reported by the caller.
-        return;
-    };
-    let text = String::from_utf8_lossy(&bytes);
-    let file = match StudyFile::parse(Path::new("study.toml"), &text) {
-        Ok(file) => file,
-        Err(error) => return audit.fail("study.toml", "", error.to_string()),
-    };
     let arms: Vec<String> = file.arms.iter().map(|a| a.name.as_ref().clone()).collect();
     let again = coins(file.seed, *file.quartets.as_ref());
     let named = |paths: &[Spanned<String>]| -> Vec<String> {
@@ -89,13 +77,14 @@ fn bodies(archive: &Archive, audit: &mut Audit) {
         match archive.body(name) {
             Ok((_, found)) if found == *expected => {}
             Ok((_, found)) => {
+                let what = differ(found, expected.clone());
                 audit.fail(
                     format!("workload/{name}"),
-                    "",
-                    format!("sha256 is {found}, the plan says {expected}"),
+                    "sha256",
+                    format!("{what} by plan.json"),
                 );
             }
-            Err(error) => audit.fail_with(&format!("workload/{name}"), &error),
+            Err(error) => audit.fail_with(archive, &format!("workload/{name}"), &error),
         }
     }
     for name in entries(archive, "workload", audit) {
@@ -128,7 +117,7 @@ fn entries(archive: &Archive, folder: &str, audit: &mut Audit) -> Vec<String> {
             .map(|e| e.file_name().to_string_lossy().into_owned())
             .collect(),
         Err(error) => {
-            audit.fail(folder, "", format!("cannot be listed: {error}"));
+            audit.fail(folder, "", format!("cannot list it: {error}"));
             Vec::new()
         }
     }
@@ -136,30 +125,20 @@ fn entries(archive: &Archive, folder: &str, audit: &mut Audit) -> Vec<String> {
 
 /// Arms as launched, and clocks that run forward through the plan. An interruption may restart the
 /// clock (a reboot), so order is checked only where the run's log shows none between two sessions.
-fn order(archive: &Archive, audit: &mut Audit) {
+fn order(evidence: &Evidence, audit: &mut Audit) {
     let mut before: Option<(String, u64)> = None;
-    let interrupted = interrupted_before(archive);
-    for planned in &archive.plan().sessions {
-        let name = session_folder_name(planned);
-        if !archive.path().join("sessions").join(&name).is_dir() {
-            continue;
-        }
-        let session = match archive.session(planned) {
-            Ok(session) => session,
-            Err(error) => {
-                audit.fail_with(&format!("sessions/{name}"), &error);
-                continue;
-            }
-        };
+    let interrupted = interrupted_before(&evidence.facts.events);
+    let log_is_read = !evidence.lacks("events.jsonl");
+    for session in &evidence.facts.sessions {
+        let name = session.name();
         audit.sessions += 1;
-        if session.launch.arm != planned.arm {
+        let (found, planned) = (&session.launch.arm, &session.planned.arm);
+        if found != planned {
+            let what = differ(found.clone(), planned.clone());
             audit.fail(
                 format!("sessions/{name}/launch.json"),
                 "arm",
-                format!(
-                    "is {:?}, the plan says {:?}",
-                    session.launch.arm, planned.arm
-                ),
+                format!("{what} by plan.json"),
             );
         }
         let mut times = vec![
@@ -177,19 +156,23 @@ fn order(archive: &Archive, audit: &mut Audit) {
                 audit.fail(
                     format!("sessions/{name}"),
                     step[1].0,
-                    format!("{} lies before {} {}", step[1].1, step[0].0, step[0].1),
+                    format!(
+                        "found {}, expected {} ({}) or later",
+                        step[1].1, step[0].1, step[0].0
+                    ),
                 );
             }
         }
         if let Some((previous, ended)) = &before
             && session.end.started_ns < *ended
+            && log_is_read
             && !interrupted.contains(&name)
         {
             audit.fail(
                 format!("sessions/{name}/end.json"),
                 "started_ns",
                 format!(
-                    "{} lies before the end of {previous}, {ended}",
+                    "found {}, expected {ended} (the end of {previous}) or later",
                     session.end.started_ns
                 ),
             );
@@ -199,10 +182,10 @@ fn order(archive: &Archive, audit: &mut Audit) {
 }
 
 /// Sessions that began after a `resumed` event with no other session begun in between.
-fn interrupted_before(archive: &Archive) -> BTreeSet<String> {
+fn interrupted_before(events: &[Event]) -> BTreeSet<String> {
     let mut resumed = false;
     let mut out = BTreeSet::new();
-    for event in archive.events().unwrap_or_default() {
+    for event in events {
         match event.kind.as_str() {
             "resumed" => resumed = true,
             "session-begun" if resumed => {
@@ -221,11 +204,11 @@ fn interrupted_before(archive: &Archive) -> BTreeSet<String> {
 }
 
 /// The run's log: chain unbroken, and the last commit of each session names its `session.json`.
-fn commits(archive: &Archive, audit: &mut Audit) {
-    let events = match archive.events() {
-        Ok(events) => events,
-        Err(error) => return audit.fail_with("events.jsonl", &error),
-    };
+fn commits(archive: &Archive, evidence: &Evidence, audit: &mut Audit) {
+    if evidence.lacks("events.jsonl") {
+        return;
+    }
+    let events = &evidence.facts.events;
     audit.events += events.len();
     let mut position = 0;
     for planned in &archive.plan().sessions {
@@ -259,10 +242,10 @@ fn commits(archive: &Archive, audit: &mut Audit) {
             Ok(found) if event.detail["session_json_sha256"] == found.as_str() => {}
             Ok(found) => audit.fail(
                 format!("sessions/{name}/session.json"),
-                "",
+                "sha256",
                 format!(
-                    "sha256 is {found}, the run's log says {}",
-                    event.detail["session_json_sha256"]
+                    "{} by events.jsonl",
+                    differ(found, event.detail["session_json_sha256"].clone())
                 ),
             ),
             // A missing folder is reported once, by `folders`.

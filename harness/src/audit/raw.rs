@@ -1,30 +1,19 @@
 //! Raw streams interpreted again and compared with the records.
 
 use std::collections::BTreeSet;
-use std::path::Path;
-
-use serde_json::Value;
 
 use super::Audit;
-use crate::archive::{Archive, Facts, SessionFacts};
-use crate::study::{ExpectCached, StudyFile};
+use super::evidence::Evidence;
+use super::words::{differ, differences};
+use crate::archive::{Archive, SessionFacts};
+use crate::study::ExpectCached;
 
-/// Recomputes every request's record from its raw stream. Returns the facts with the recomputed
-/// records, for figures to be derived from; absent when the facts cannot be read.
-pub(super) fn check(archive: &Archive, audit: &mut Audit) -> Option<Facts> {
-    let mut facts = match archive.facts() {
-        Ok(facts) => facts,
-        Err(error) => {
-            audit.fail_with(".", &error);
-            return None;
-        }
-    };
-    let text = String::from_utf8_lossy(&facts.study_toml);
-    // A study file that does not parse declares nothing; the plan's check reports it.
-    let expected = StudyFile::parse(Path::new("study.toml"), &text)
-        .map(|file| file.workload.expect_cached)
-        .ok();
-    for session in &mut facts.sessions {
+/// Recomputes every request's record from its raw stream and puts it in the record's place, for
+/// figures to be derived from.
+pub(super) fn check(archive: &Archive, evidence: &mut Evidence, audit: &mut Audit) {
+    let study = evidence.study.as_ref();
+    let expected = study.map(|file| file.workload.expect_cached);
+    for session in &mut evidence.facts.sessions {
         followed(archive, session, audit);
         for i in 0..session.requests.len() {
             recompute(archive, session, i, audit);
@@ -34,7 +23,6 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) -> Option<Facts> {
             cached(session, expected, audit);
         }
     }
-    Some(facts)
 }
 
 /// Requests against the plan's bodies and against the files in `streams/`.
@@ -53,9 +41,8 @@ fn followed(archive: &Archive, session: &SessionFacts, audit: &mut Audit) {
             &file,
             "",
             format!(
-                "{} requests, the plan has {}",
-                session.requests.len(),
-                planned.len()
+                "{} requests by plan.json",
+                differ(session.requests.len(), planned.len())
             ),
         );
     }
@@ -69,18 +56,14 @@ fn followed(archive: &Archive, session: &SessionFacts, audit: &mut Audit) {
                 audit.fail(
                     &file,
                     format!("{}/{field}", r.index),
-                    format!("is {found:?}, the plan says {expected:?}"),
+                    format!("{} by plan.json", differ(found.clone(), expected.clone())),
                 );
             }
         }
     }
     for (i, r) in session.requests.iter().enumerate() {
         if r.index as usize != i {
-            audit.fail(
-                &file,
-                format!("line {}", i + 1),
-                format!("index is {}", r.index),
-            );
+            audit.fail(&file, format!("line {} index", i + 1), differ(r.index, i));
         }
     }
     let expected: BTreeSet<String> = session
@@ -103,7 +86,7 @@ fn followed(archive: &Archive, session: &SessionFacts, audit: &mut Audit) {
                 audit.fail(format!("{folder}/{extra}"), "", "belongs to no request");
             }
         }
-        Err(error) => audit.fail_with(&folder, &error),
+        Err(error) => audit.fail_with(archive, &folder, &error),
     }
 }
 
@@ -113,7 +96,7 @@ fn recompute(archive: &Archive, session: &mut SessionFacts, i: usize, audit: &mu
     let stem = format!("sessions/{name}/streams/{}", stored.stream);
     let raw = match archive.raw(&session.planned, &stored.stream) {
         Ok(raw) => raw,
-        Err(error) => return audit.fail_with(&stem, &error),
+        Err(error) => return audit.fail_with(archive, &stem, &error),
     };
     audit.streams += 1;
     if raw.arrivals.last().map_or(0, |a| a.end) != raw.body.len() as u64 {
@@ -155,7 +138,7 @@ fn recompute(archive: &Archive, session: &mut SessionFacts, i: usize, audit: &mu
             audit.fail(
                 &file,
                 format!("{i}/{field}"),
-                format!("is {found}, the raw stream says {expected}"),
+                format!("{} by the raw stream", differ(found, expected)),
             );
         }
     }
@@ -187,12 +170,16 @@ fn prompts(session: &mut SessionFacts, audit: &mut Audit) {
         if !seen.insert(index) {
             audit.fail(&file, index.to_string(), "is there twice");
         }
-        match session.requests.iter().find(|r| r.index == index) {
+        let sent = session.requests.iter().find(|r| r.index == index);
+        match sent {
             Some(r) if r.body == stored.body => {}
             _ => audit.fail(
                 &file,
                 format!("{index}/body"),
-                format!("is {:?}, which request {index} did not send", stored.body),
+                format!(
+                    "{} by requests.jsonl",
+                    differ(stored.body.clone(), sent.map(|r| r.body.clone()))
+                ),
             ),
         }
         let again = stored.recompute();
@@ -201,33 +188,9 @@ fn prompts(session: &mut SessionFacts, audit: &mut Audit) {
             audit.fail(
                 &file,
                 format!("{index}/{field}"),
-                format!("is {found}, the server's answer says {expected}"),
+                format!("{} by the server's answer", differ(found, expected)),
             );
         }
         *stored = again;
     }
-}
-
-/// Fields that differ, as JSON.
-fn differences(
-    a: &impl serde::Serialize,
-    b: &impl serde::Serialize,
-) -> Vec<(String, Value, Value)> {
-    let object = |v: Result<Value, serde_json::Error>| match v {
-        Ok(Value::Object(map)) => map,
-        // A record is a struct of plain fields: it always serialises to an object.
-        _ => serde_json::Map::new(),
-    };
-    let (a, b) = (
-        object(serde_json::to_value(a)),
-        object(serde_json::to_value(b)),
-    );
-    let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-    keys.into_iter()
-        .filter(|k| a.get(*k) != b.get(*k))
-        .map(|k| {
-            let at = |m: &serde_json::Map<String, Value>| m.get(k).cloned().unwrap_or(Value::Null);
-            (k.clone(), at(&a), at(&b))
-        })
-        .collect()
 }

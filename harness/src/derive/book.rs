@@ -109,6 +109,11 @@ impl Figures {
         &self.all
     }
 
+    /// Leaves what is said around the figures: question, verdict, comparisons, identities.
+    pub(crate) fn forget_figures(&mut self) {
+        self.all.clear();
+    }
+
     /// A figure by id.
     pub fn get(&self, id: &str) -> Option<&Published> {
         self.all.iter().find(|f| f.id() == id)

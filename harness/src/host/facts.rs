@@ -14,7 +14,7 @@ pub struct CheckoutFacts {
 }
 
 /// The machine, as `host.json` describes it. Absent means that the machine does not show it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// `major.minor`.
     pub schema: String,

@@ -18,3 +18,4 @@ pub use inner::inner_command;
 pub use kind::ServerKind;
 pub use launcher::{CommandSpec, LaunchContext, Launcher, Programs, launcher};
 pub use process::{ServerProcess, describe, free_port};
+pub(crate) use process::{redact, redact_args};

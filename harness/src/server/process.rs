@@ -293,7 +293,8 @@ fn is_secret(name: &str) -> bool {
         .any(|s| name.contains(s))
 }
 
-fn redact(env: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+/// Hides the values of variables whose names say that they are secret.
+pub(crate) fn redact(env: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let hide = |(name, value): (&String, &String)| {
         (
             name.clone(),
@@ -308,7 +309,7 @@ fn redact(env: &BTreeMap<String, String>) -> BTreeMap<String, String> {
 }
 
 /// Hides the value of `--api-key VALUE` and `--api-key=VALUE`.
-fn redact_args(args: impl Iterator<Item = String>) -> Vec<String> {
+pub(crate) fn redact_args(args: impl Iterator<Item = String>) -> Vec<String> {
     let mut hide_next = false;
     args.map(|arg| {
         let hide = std::mem::replace(&mut hide_next, false);

@@ -1,6 +1,8 @@
 //! A small study written through the archive's own writer from synthetic responses.
 #![allow(dead_code, reason = "each test file uses its own part of the fixture")]
 
+pub mod forge;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -26,8 +28,8 @@ pub fn study(coins: &[bool]) -> String {
         .unwrap();
     format!(
         "name = \"fixture\"\nquestion = \"Which fixture is faster?\"\nseed = {seed}\nquartets = {quartets}\nidentity = \"exact\"\n\
-         [[arm]]\nname = \"A\"\nkind = \"palindrome-engine\"\nmodel = \"m.gguf\"\n\
-         [[arm]]\nname = \"B\"\nkind = \"llama-cpp\"\nmodel = \"m.gguf\"\n\
+         [[arm]]\nname = \"A\"\nlabel = \"palindrome-engine\"\nkind = \"palindrome-engine\"\nmodel = \"m.gguf\"\n\
+         [[arm]]\nname = \"B\"\nlabel = \"llama.cpp\"\nkind = \"llama-cpp\"\nmodel = \"m.gguf\"\n\
          [workload]\nbodies = [\"one.json\", \"two.json\"]\n"
     )
 }
