@@ -68,6 +68,7 @@ pub fn doctor(args: &DoctorArgs) -> Exit {
         memory(&readings),
         clock(),
         governor(),
+        load(&readings),
         pressure(&readings),
         servers(&readings),
         llama_cpp(&cache),
@@ -227,6 +228,17 @@ fn governor() -> Check {
     }
 }
 
+fn load(readings: &Readings) -> Check {
+    let found = match readings.load1 {
+        Some(load) => format!("{load:.1} over the last minute"),
+        None => "not shown by this system".to_owned(),
+    };
+    match readings.other_work() {
+        Some(work) => Check::bad("load", State::Note, found, work),
+        None => Check::ok("load", found),
+    }
+}
+
 fn pressure(readings: &Readings) -> Check {
     match readings.psi_cpu_some10 {
         Some(share) if share < 10.0 => {
@@ -277,5 +289,22 @@ fn llama_cpp(cache: &Path) -> Check {
             "`demo` does it, or `palindrome setup llama-cpp`",
         ),
         Err(e) => Check::bad("llama.cpp", State::Note, "damaged", e.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_machine_is_a_note_with_advice_and_no_obstacle() {
+        let busy = |load| Readings {
+            load1: Some(load),
+            logical_cpus: Some(4),
+            ..Readings::default()
+        };
+        let (quiet, crowded) = (load(&busy(4.0)), load(&busy(4.5)));
+        assert_eq!((quiet.state, crowded.state), (State::Ok, State::Note));
+        assert!(quiet.fix.is_empty() && crowded.fix.contains("4.5 on 4"));
     }
 }

@@ -9,6 +9,7 @@ use super::{Profile, build_engine};
 use crate::archive::Archive;
 use crate::audit::audit;
 use crate::cli::{DemoArgs, Exit, Failure, Outcome, Request, describe, run_to_seal};
+use crate::host::Readings;
 use crate::report::{self, verdict_table};
 use crate::setup::{Choice, cache_folder, ensure, workspace_root};
 use crate::study::Study;
@@ -58,6 +59,9 @@ pub fn demo(args: DemoArgs) -> Result<Exit, Failure> {
             .unwrap_or_else(|| root.join("workloads/demo.toml")),
     )?;
     check_models(&study)?;
+    if let Some(work) = Readings::take().other_work() {
+        eprintln!("      note: {work}");
+    }
     steps.next("running the study: one unscored session, then fresh servers in mirrored order");
     let archives = args.out.unwrap_or_else(|| root.join("archives"));
     let request = Request {

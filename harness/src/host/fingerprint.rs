@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use super::proc::{meminfo, text};
+use super::proc::{logical_cpus, meminfo, text};
 use super::{CheckoutFacts, HostFacts};
 use crate::archive::utc_rfc3339;
 
@@ -29,9 +29,7 @@ impl HostFacts {
             virtualised: (!cpu_flags.is_empty() && cfg!(target_arch = "x86_64"))
                 .then(|| cpu_flags.contains("hypervisor")),
             cpu_flags: cpu_flags.into_iter().map(str::to_owned).collect(),
-            logical_cpus: std::thread::available_parallelism()
-                .ok()
-                .map(|n| n.get() as u32),
+            logical_cpus: logical_cpus(),
             physical_cores: physical_cores(&cpuinfo),
             memory_bytes: memory.get("MemTotal").copied(),
             swap_bytes: memory.get("SwapTotal").copied(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::clock::now_ns;
-use super::proc::{load1, meminfo, pressure_some10};
+use super::proc::{load1, logical_cpus, meminfo, pressure_some10};
 use crate::study::Guards;
 
 /// Programs that would share the machine with a server under test.
@@ -28,6 +28,8 @@ pub struct Readings {
     pub available_bytes: Option<u64>,
     /// One-minute load.
     pub load1: Option<f64>,
+    /// Logical CPUs that this process may run on.
+    pub logical_cpus: Option<u32>,
     /// PSI `some avg10` of the CPU, percent.
     pub psi_cpu_some10: Option<f64>,
     /// PSI `some avg10` of memory, percent.
@@ -42,10 +44,23 @@ impl Readings {
         Self {
             available_bytes: meminfo().get("MemAvailable").copied(),
             load1: load1(),
+            logical_cpus: logical_cpus(),
             psi_cpu_some10: pressure_some10("cpu"),
             psi_memory_some10: pressure_some10("memory"),
             servers: running_servers(),
         }
+    }
+
+    /// Other work that would slow a study started now: more waiting to run than there are
+    /// processors. Advice in one line; no bound of a study, and no reason to refuse.
+    pub fn other_work(&self) -> Option<String> {
+        let (load, cpus) = self.load1.zip(self.logical_cpus)?;
+        (load > f64::from(cpus)).then(|| {
+            format!(
+                "the load is {load:.1} on {cpus} processor(s): figures taken now will show it; stop what else runs, and \
+                 wait a minute (a build that just ended counts too)"
+            )
+        })
     }
 }
 
@@ -211,6 +226,23 @@ mod tests {
 
     fn args(line: &str) -> Vec<String> {
         line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn other_work_is_more_than_the_processors_can_do() {
+        let at = |load1, logical_cpus| Readings {
+            load1,
+            logical_cpus,
+            ..Readings::default()
+        };
+        let said = at(Some(3.44), Some(2)).other_work().unwrap();
+        assert!(
+            said.starts_with("the load is 3.4 on 2 processor(s)"),
+            "{said}"
+        );
+        assert_eq!(at(Some(2.0), Some(2)).other_work(), None);
+        assert_eq!(at(Some(9.0), None).other_work(), None);
+        assert_eq!(at(None, Some(2)).other_work(), None);
     }
 
     #[test]

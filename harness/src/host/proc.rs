@@ -63,6 +63,12 @@ pub(super) fn load1() -> Option<f64> {
     number("/proc/loadavg")
 }
 
+/// Logical CPUs that this process may run on.
+pub(super) fn logical_cpus() -> Option<u32> {
+    let cpus = std::thread::available_parallelism().ok()?;
+    u32::try_from(cpus.get()).ok()
+}
+
 /// Counters of `/proc/vmstat`, by name.
 pub(super) fn vmstat() -> BTreeMap<String, u64> {
     text("/proc/vmstat")
