@@ -3,7 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palindrome_harness::replay::{Arrival, RawResponse, SseParser, interpret, parse_sse};
+use palindrome_harness::replay::{
+    Arrival, RawResponse, RequestHeader, RequestRecord, SseParser, parse_sse,
+};
 use palindrome_harness::server::ServerKind;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -31,7 +33,8 @@ fuzz_target!(|bytes: &[u8]| {
         error: None,
         body: body.to_vec(),
     };
-    let seen = interpret(&raw, ServerKind::PalindromeEngine);
-    assert_eq!(seen, interpret(&raw, ServerKind::PalindromeEngine));
+    let kind = ServerKind::PalindromeEngine;
+    let seen = RequestRecord::assemble(RequestHeader::default(), &raw, kind);
+    assert_eq!(seen, seen.recompute(&raw, kind));
     assert!(seen.first_token_ns <= seen.last_token_ns);
 });

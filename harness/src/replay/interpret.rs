@@ -8,34 +8,8 @@ use super::sse::{SseEvent, parse_sse};
 use super::{EngineTimings, RawResponse, RequestRecord, TokenSource};
 use crate::server::ServerKind;
 
-/// The fields of a [`RequestRecord`] that follow from the raw response alone; named and documented
-/// there.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[expect(missing_docs, reason = "each field is documented on `RequestRecord`")]
-pub struct Interpreted {
-    pub sent_ns: u64,
-    pub status: Option<u16>,
-    pub first_byte_ns: Option<u64>,
-    pub first_token_ns: Option<u64>,
-    pub first_content_ns: Option<u64>,
-    pub last_token_ns: Option<u64>,
-    pub done_ns: u64,
-    pub prompt_tokens: Option<u64>,
-    pub cached_tokens: Option<u64>,
-    pub generated_tokens: Option<u64>,
-    pub token_source: Option<TokenSource>,
-    pub first_event_tokens: Option<u64>,
-    pub first_event_source: Option<TokenSource>,
-    pub finish_reason: Option<String>,
-    pub prompt_hash: Option<String>,
-    pub generated_hash: Option<String>,
-    pub text_hash: Option<String>,
-    pub engine: Option<EngineTimings>,
-    pub error: Option<String>,
-}
-
 /// The part of a record that does not come from the response.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHeader {
     /// Position in the session, from 0.
     pub index: u32,
@@ -50,35 +24,48 @@ pub struct RequestHeader {
 }
 
 impl RequestRecord {
-    /// A record of a request: the given facts and what the response says.
+    /// A record of a request: the given facts and everything that the raw response says. Never
+    /// fails: what is wrong with a response is a fact too (`error`).
     pub fn assemble(header: RequestHeader, raw: &RawResponse, kind: ServerKind) -> Self {
-        let seen = interpret(raw, kind);
-        Self {
+        let mut record = Self {
             index: header.index,
             body: header.body,
             body_sha256: header.body_sha256,
             scored: header.scored,
             stream: header.stream,
-            sent_ns: seen.sent_ns,
-            status: seen.status,
-            first_byte_ns: seen.first_byte_ns,
-            first_token_ns: seen.first_token_ns,
-            first_content_ns: seen.first_content_ns,
-            last_token_ns: seen.last_token_ns,
-            done_ns: seen.done_ns,
-            prompt_tokens: seen.prompt_tokens,
-            cached_tokens: seen.cached_tokens,
-            generated_tokens: seen.generated_tokens,
-            token_source: seen.token_source,
-            first_event_tokens: seen.first_event_tokens,
-            first_event_source: seen.first_event_source,
-            finish_reason: seen.finish_reason,
-            prompt_hash: seen.prompt_hash,
-            generated_hash: seen.generated_hash,
-            text_hash: seen.text_hash,
-            engine: seen.engine,
-            error: seen.error,
-        }
+            sent_ns: raw.sent_ns,
+            status: raw.status,
+            first_byte_ns: raw.arrivals.first().map(|a| a.ns),
+            first_token_ns: None,
+            first_content_ns: None,
+            last_token_ns: None,
+            done_ns: raw.done_ns,
+            prompt_tokens: None,
+            cached_tokens: None,
+            generated_tokens: None,
+            token_source: None,
+            first_event_tokens: None,
+            first_event_source: None,
+            finish_reason: None,
+            prompt_hash: None,
+            generated_hash: None,
+            text_hash: None,
+            engine: None,
+            error: None,
+        };
+        let streamed = raw
+            .content_type
+            .as_deref()
+            .is_some_and(|t| t.starts_with("text/event-stream"));
+        let problem = match raw.status {
+            None => Some("no HTTP response".to_owned()),
+            Some(200) if streamed => read_stream(raw, kind, &mut record),
+            Some(200) => read_whole(raw, kind, &mut record),
+            Some(status) => Some(format!("HTTP {status}: {}", refusal(&raw.body))),
+        };
+        // The client's own trouble (a reset, a timeout) explains a broken body better than the body.
+        record.error = raw.error.clone().or(problem);
+        record
     }
 
     /// The record again, computed from its own header fields and the raw response. An audit
@@ -96,38 +83,13 @@ impl RequestRecord {
     }
 }
 
-/// Computes everything that a raw response says. Never fails: what is wrong with a response is a
-/// fact too (`error`).
-pub fn interpret(raw: &RawResponse, kind: ServerKind) -> Interpreted {
-    let mut seen = Interpreted {
-        sent_ns: raw.sent_ns,
-        done_ns: raw.done_ns,
-        status: raw.status,
-        first_byte_ns: raw.arrivals.first().map(|a| a.ns),
-        ..Interpreted::default()
-    };
-    let streamed = raw
-        .content_type
-        .as_deref()
-        .is_some_and(|t| t.starts_with("text/event-stream"));
-    let problem = match raw.status {
-        None => Some("no HTTP response".to_owned()),
-        Some(200) if streamed => read_stream(raw, kind, &mut seen),
-        Some(200) => read_whole(raw, kind, &mut seen),
-        Some(status) => Some(format!("HTTP {status}: {}", refusal(&raw.body))),
-    };
-    // The client's own trouble (a reset, a timeout) explains a broken body better than the body.
-    seen.error = raw.error.clone().or(problem);
-    seen
-}
-
 /// Arrival of the byte before offset `end`.
 fn arrived(raw: &RawResponse, end: u64) -> Option<u64> {
     let at = raw.arrivals.partition_point(|a| a.end < end);
     raw.arrivals.get(at).map(|a| a.ns)
 }
 
-fn read_stream(raw: &RawResponse, kind: ServerKind, seen: &mut Interpreted) -> Option<String> {
+fn read_stream(raw: &RawResponse, kind: ServerKind, seen: &mut RequestRecord) -> Option<String> {
     let (events, bad_end) = parse_sse(&raw.body);
     let mut answer = Answer::default();
     let mut bearing = 0_u64;
@@ -198,7 +160,7 @@ fn chunk_of(event: &SseEvent) -> Result<Value, String> {
     Ok(chunk)
 }
 
-fn read_whole(raw: &RawResponse, kind: ServerKind, seen: &mut Interpreted) -> Option<String> {
+fn read_whole(raw: &RawResponse, kind: ServerKind, seen: &mut RequestRecord) -> Option<String> {
     let body: Value = match serde_json::from_slice(&raw.body) {
         Ok(body @ Value::Object(_)) => body,
         Ok(_) => return Some("the response is not a JSON object".to_owned()),
@@ -219,7 +181,7 @@ fn read_whole(raw: &RawResponse, kind: ServerKind, seen: &mut Interpreted) -> Op
 }
 
 /// Counts, hashes and the server's own figures.
-fn settle(answer: &Answer, kind: ServerKind, seen: &mut Interpreted) {
+fn settle(answer: &Answer, kind: ServerKind, seen: &mut RequestRecord) {
     let timings = answer.engine.as_ref();
     let said = answer
         .completion_tokens

@@ -5,6 +5,10 @@ use crate::replay::Arrival;
 
 const MS: u64 = 1_000_000;
 
+fn interpret(raw: &RawResponse, kind: ServerKind) -> RequestRecord {
+    RequestRecord::assemble(RequestHeader::default(), raw, kind)
+}
+
 /// A response whose events arrive one a millisecond, the first at 10 ms.
 fn raw(events: &[&str]) -> RawResponse {
     let mut body = Vec::new();

@@ -12,7 +12,7 @@ mod sse;
 
 pub use client::{Request, send};
 pub use hash::{text_hash, token_hash};
-pub use interpret::{Interpreted, RequestHeader, interpret};
+pub use interpret::RequestHeader;
 pub use prompt::{Exchange, PromptRecord};
 pub use raw::{Arrival, RawResponse};
 pub use record::{EngineTimings, RequestRecord, TokenSource};

@@ -26,7 +26,7 @@ pub enum TokenSource {
 }
 
 /// A line of `requests.jsonl`. Times are monotonic nanoseconds of the client. Everything below
-/// `sent_ns` is a pure function of the raw response (see `interpret`), so that an audit can
+/// `sent_ns` is a pure function of the raw response (see [`RequestRecord::assemble`]), so that an audit can
 /// compute it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestRecord {
