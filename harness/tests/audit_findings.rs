@@ -44,28 +44,28 @@ fn one_sessions_forged_launch_is_caught_although_every_hash_matches() {
             },
         ),
         ("binary/sha256: found 0000", |l| {
-            l["binary"]["sha256"] = "0".repeat(64).into()
+            l["binary"]["sha256"] = "0".repeat(64).into();
         }),
         ("binary/bytes: found 4, expected 3", |l| {
-            l["binary"]["bytes"] = 4.into()
+            l["binary"]["bytes"] = 4.into();
         }),
         ("models/0/sha256: found 0000", |l| {
-            l["models"][0]["sha256"] = "0".repeat(64).into()
+            l["models"][0]["sha256"] = "0".repeat(64).into();
         }),
         ("build/version: found b9, expected b11434", |l| {
-            l["build"]["version"] = "b9".into()
+            l["build"]["version"] = "b9".into();
         }),
         ("build/commit: found abc, expected nothing", |l| {
-            l["build"]["commit"] = "abc".into()
+            l["build"]["commit"] = "abc".into();
         }),
         ("env/GGML_X: found 1, expected nothing", |l| {
-            l["env"]["GGML_X"] = "1".into()
+            l["env"]["GGML_X"] = "1".into();
         }),
         ("label: found other, expected llama.cpp", |l| {
-            l["label"] = "other".into()
+            l["label"] = "other".into();
         }),
         ("kind: found openai, expected llama-cpp", |l| {
-            l["kind"] = "openai".into()
+            l["kind"] = "openai".into();
         }),
     ];
     for (says, change) in changes {

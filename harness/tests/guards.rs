@@ -25,6 +25,7 @@ fn quiet() -> Readings {
     Readings {
         available_bytes: Some(2_000_000_000),
         load1: Some(0.5),
+        logical_cpus: Some(2),
         psi_cpu_some10: Some(0.0),
         psi_memory_some10: Some(0.0),
         servers: Vec::new(),
@@ -37,6 +38,7 @@ fn every_bound_is_told_with_what_was_seen() {
     let busy = Readings {
         available_bytes: Some(5_000_000),
         load1: Some(3.0),
+        logical_cpus: Some(2),
         psi_cpu_some10: None,
         psi_memory_some10: None,
         servers: vec![("ollama".into(), 12)],

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::answer::{Answer, Piece};
 use super::hash::{text_hash, token_hash};
 use super::sse::{SseEvent, parse_sse};
-use super::{EngineTimings, RawResponse, RequestRecord, TokenSource};
+use super::{RawResponse, RequestRecord, TokenSource};
 use crate::server::ServerKind;
 
 /// The part of a record that does not come from the response.
