@@ -6,10 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use archive_fixture::forge::{caught, edit, reseal};
-use archive_fixture::{copy, sealed};
+use archive_fixture::{copy, create, host, plan, sealed, write_session};
 use palindrome_harness::archive::{Archive, list_files};
 use palindrome_harness::audit::{Audit, audit};
-use serde_json::Value;
+use palindrome_harness::derive::derive;
+use serde_json::{Value, json};
 
 /// Changes one session's `launch.json` and makes every hash match again.
 fn relaunched(copy: &Path, session: &str, change: impl FnOnce(&mut Value)) {
@@ -257,4 +258,45 @@ fn findings_are_short_sentences_without_the_programs_own_notation() {
             assert!(!line.contains(notation), "{line}");
         }
     }
+}
+
+#[test]
+fn a_study_that_went_on_on_another_machine_or_with_another_log_is_caught() {
+    let root = tempfile::tempdir().unwrap();
+    let coins = [true];
+    let writer = create(root.path(), &coins);
+    let event = |kind: &str, detail: Value| writer.event(kind, detail).unwrap();
+    for planned in &plan(&coins).sessions {
+        write_session(&writer, planned);
+    }
+    let (same, mut other) = (host(), host());
+    other.cpu_model = Some("Another CPU".into());
+    event("host-on-resume", json!({ "host": same }));
+    event("host-on-resume", json!({ "host": other }));
+    event(
+        "server-ready",
+        json!({ "session": "01-A", "pid": 101, "port": 8080 }),
+    );
+    event(
+        "server-ready",
+        json!({ "session": "02-B", "pid": 102, "port": 8081 }),
+    );
+    let figures = derive(&Archive::open(writer.path()).unwrap().facts().unwrap());
+    let path = writer.seal(&figures).unwrap();
+    let found: Vec<String> = audit(&path)
+        .unwrap()
+        .mismatches
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let resumed = "host/cpu_model: found Another CPU, expected Test CPU by host.json";
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(
+        found[0],
+        "sessions/02-B/launch.json port: found 8080, expected 8081 by events.jsonl"
+    );
+    assert!(
+        found[1].starts_with("events.jsonl ") && found[1].ends_with(resumed),
+        "{found:?}"
+    );
 }

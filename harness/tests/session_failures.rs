@@ -141,3 +141,23 @@ fn a_failed_study_goes_on_where_it_stopped() {
         "{error}"
     );
 }
+
+#[test]
+fn a_study_does_not_go_on_on_another_machine() {
+    let mut bench = Bench::new("", "", &[FAST, "[[reply]]\nstatus = 503\n"]);
+    let archive = bench.fail().resumable().unwrap().clone();
+    let host = archive.join("host.json");
+    let mut facts: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&host).unwrap()).unwrap();
+    facts["logical_cpus"] = 4096.into();
+    std::fs::write(&host, facts.to_string()).unwrap();
+    bench.options.resume = Some(archive);
+    bench.script("B", FAST);
+    let error = bench.fail();
+    assert_eq!(error.exit(), Exit::Usage);
+    let said = error.to_string();
+    assert!(
+        said.contains("another machine (logical_cpus was 4096, here it is "),
+        "{said}"
+    );
+}

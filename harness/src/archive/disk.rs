@@ -13,6 +13,11 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+/// The first 12 characters of a hash or commit, for people.
+pub(crate) fn short(hash: &str) -> &str {
+    hash.get(..12).unwrap_or(hash)
+}
+
 /// Lowercase hex sha256 of a file's bytes.
 pub fn hash_file(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;

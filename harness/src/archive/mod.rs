@@ -11,6 +11,7 @@ mod seal;
 mod session_writer;
 mod writer;
 
+pub(crate) use disk::short;
 pub use disk::{hash_file, sha256_hex};
 pub use error::ArchiveError;
 pub use event::Event;

@@ -11,6 +11,7 @@ use super::Audit;
 use super::evidence::Evidence;
 use super::words::differ;
 use crate::archive::SessionFacts;
+use crate::host::HostFacts;
 use crate::server::{LaunchFacts, ServerKind, redact, redact_args};
 use crate::study::{ArmFile, StudyFile};
 
@@ -208,20 +209,24 @@ fn with_host(evidence: &Evidence, audit: &mut Audit) {
     if evidence.lacks("host.json") {
         return;
     }
-    let host = &evidence.facts.host;
-    let facts: [(&str, Value); 4] = [
-        ("arch", host.arch.clone().into()),
-        ("cpu_model", host.cpu_model.clone().into()),
-        ("logical_cpus", host.logical_cpus.into()),
-        ("physical_cores", host.physical_cores.into()),
-    ];
     let events = evidence.facts.events.iter();
     for event in events.filter(|e| e.kind == "host-on-resume") {
-        for (field, first) in &facts {
-            let later = &event.detail["host"][field];
-            if later != first {
-                let what = differ(later.clone(), first.clone());
-                let at = format!("{} host/{field}", event.seq);
+        let at = format!("{} host", event.seq);
+        let later: HostFacts = match serde_json::from_value(event.detail["host"].clone()) {
+            Ok(later) => later,
+            Err(error) => {
+                audit.fail("events.jsonl", at, error.to_string());
+                continue;
+            }
+        };
+        let pairs = later
+            .machine()
+            .into_iter()
+            .zip(evidence.facts.host.machine());
+        for ((field, found), (_, expected)) in pairs {
+            if found != expected {
+                let what = differ(found, expected);
+                let at = format!("{at}/{field}");
                 audit.fail("events.jsonl", at, format!("{what} by host.json"));
             }
         }

@@ -80,8 +80,8 @@ impl From<ReportError> for Failure {
     fn from(error: ReportError) -> Self {
         match error {
             ReportError::Archive(error) => error.into(),
-            ReportError::InsideArchive(_) => Self::new(Exit::Usage, error),
-            ReportError::Io { .. } | ReportError::Chart(_) => Self::new(Exit::Incomplete, error),
+            ReportError::InsideArchive(_) | ReportError::Io { .. } => Self::new(Exit::Usage, error),
+            ReportError::Chart(_) => Self::new(Exit::Incomplete, error),
         }
     }
 }

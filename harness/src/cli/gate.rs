@@ -27,13 +27,13 @@ pub fn judge(study: &Study, figures: &Figures) -> (Exit, Option<String>) {
     }
 }
 
-/// Whether at least one scored request of an arm has the metric.
+/// Whether an arm has the metric: over all its scored requests, or at least for one of them.
 fn shows(figures: &Figures, arm: &str, metric: Metric) -> bool {
-    let (start, end) = (format!("arm/{arm}/request/"), format!("/{}", metric.key()));
-    figures
-        .all()
-        .iter()
-        .any(|f| f.value().is_some() && f.id().starts_with(&start) && f.id().ends_with(&end))
+    let (arm, key) = (format!("arm/{arm}/"), metric.key());
+    let of_arm = figures.all().iter().filter(|f| f.value().is_some());
+    of_arm
+        .filter_map(|f| f.id().strip_prefix(&arm))
+        .any(|id| id == key || (id.starts_with("request/") && id.rsplit('/').next() == Some(key)))
 }
 
 /// The first comparison of tokens that breaks what the study declares.

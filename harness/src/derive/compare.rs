@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::book::Book;
-use super::figure::{AnyFigure, Calculated, Figure, Unit};
+use super::figure::{AnyFigure, Calculated, Figure, Published, Unit};
 use super::session::{SessionFigures, Totals};
-use super::{Formula, Metric};
+use super::{Figures, Formula, Metric};
 use crate::stats::{MAX_QUARTETS, NoInterval, PairOrder};
 
 /// One metric of one arm against the study's first arm.
@@ -32,6 +32,18 @@ impl Comparison {
     /// and is not the ratio, which is about pairs of sessions.
     pub fn quotient_of_totals(&self) -> String {
         format!("{}/quotient_of_totals", self.prefix)
+    }
+
+    /// The ratio of each pair of sessions, in the order of the plan.
+    pub fn pair_ratios<'a>(&self, figures: &'a Figures) -> impl Iterator<Item = &'a Published> {
+        let end = format!(
+            "/{}-over-{}/{}/ratio",
+            self.other,
+            self.base,
+            self.metric.key()
+        );
+        let all = figures.all().iter();
+        all.filter(move |f| f.id().starts_with("pair/") && f.id().ends_with(&end))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Comparison, Figures, HashKind, Metric};
-use crate::archive::Facts;
+use crate::archive::{Facts, short};
 use crate::replay::TokenSource;
 use crate::server::{LaunchFacts, ServerKind, StopMode};
 use crate::study::{ExpectCached, Role};
@@ -396,11 +396,6 @@ fn does_not_follow(facts: &Facts, figures: &Figures) -> Vec<String> {
         );
     }
     out
-}
-
-/// The first 12 characters of a hash.
-fn short(hash: &str) -> &str {
-    hash.get(..12).unwrap_or(hash)
 }
 
 #[cfg(test)]

@@ -56,6 +56,22 @@ pub struct HostFacts {
     pub versions: BTreeMap<String, String>,
 }
 
+impl HostFacts {
+    /// What makes two descriptions those of one machine: an update or a reboot changes none of it.
+    pub fn machine(&self) -> [(&'static str, String); 4] {
+        let count = |n: Option<u32>| n.map_or_else(|| "not shown".to_owned(), |n| n.to_string());
+        [
+            ("arch", self.arch.clone()),
+            (
+                "cpu_model",
+                self.cpu_model.clone().unwrap_or("not shown".into()),
+            ),
+            ("logical_cpus", count(self.logical_cpus)),
+            ("physical_cores", count(self.physical_cores)),
+        ]
+    }
+}
+
 /// One line of telemetry, taken about every 250 ms while a session runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostSample {

@@ -4,12 +4,16 @@ use serde::{Deserialize, Serialize};
 
 /// What the server says of itself; kept apart from the client's clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct EngineTimings {
+    /// Prompt tokens taken from its cache.
     pub cache_n: Option<u64>,
+    /// Prompt tokens computed.
     pub prompt_n: Option<u64>,
+    /// Time for those, milliseconds.
     pub prompt_ms: Option<f64>,
+    /// Tokens generated.
     pub predicted_n: Option<u64>,
+    /// Time for those, milliseconds; from where it runs is the engine's own convention.
     pub predicted_ms: Option<f64>,
 }
 

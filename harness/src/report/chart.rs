@@ -183,15 +183,12 @@ fn ratios(area: &Area<'_>, figures: &Figures) -> Drawn {
         .comparisons()
         .iter()
         .filter_map(|c| {
-            let suffix = format!("/{}-over-{}/{}/ratio", c.other, c.base, c.metric.key());
-            let pairs = figures
-                .all()
-                .iter()
-                .filter(|f| f.id().starts_with("pair/") && f.id().ends_with(&suffix));
             let estimate = figures.value(&format!("{}/ratio", c.prefix))?;
             Some((
                 c,
-                pairs.filter_map(crate::derive::Published::value).collect(),
+                c.pair_ratios(figures)
+                    .filter_map(crate::derive::Published::value)
+                    .collect(),
                 estimate,
             ))
         })

@@ -1,10 +1,10 @@
 //! The page's first half: what a reader needs to believe or doubt the outcome.
 
 use super::detail;
-use super::format::{bare, range, short, with_unit};
+use super::format::{bare, range, with_unit};
 use super::page::{Block, Page, Table};
 use super::terminal::{PAIRED, TOTALS, comparisons, metric_title, quotient_heads};
-use crate::archive::{Facts, SessionFacts};
+use crate::archive::{Facts, SessionFacts, short};
 use crate::derive::{Figures, Label, Metric, detectable};
 
 /// What the report is made of.

@@ -164,13 +164,7 @@ fn pairs(source: &Source<'_>) -> Table {
     );
     for c in figures.comparisons() {
         let at = |metric: &str| bare(figures.get(&format!("{}/{metric}", c.prefix)));
-        let suffix = format!("/{}-over-{}/{}/ratio", c.other, c.base, c.metric.key());
-        let ratios: Vec<String> = figures
-            .all()
-            .iter()
-            .filter(|f| f.id().starts_with("pair/") && f.id().ends_with(&suffix))
-            .map(|f| bare(Some(f)))
-            .collect();
+        let ratios: Vec<String> = c.pair_ratios(figures).map(|f| bare(Some(f))).collect();
         table.rows.push(vec![
             c.metric.title().into(),
             format!("{} / {}", c.other, c.base),

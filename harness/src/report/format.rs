@@ -66,8 +66,3 @@ pub(super) fn range(figures: &Figures, prefix: &str) -> String {
         _ => MISSING.into(),
     }
 }
-
-/// The first 12 characters of a hash or commit.
-pub(super) fn short(hash: &str) -> &str {
-    hash.get(..12).unwrap_or(hash)
-}

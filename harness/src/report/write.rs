@@ -18,7 +18,7 @@ pub enum ReportError {
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// A file cannot be written.
-    #[error("cannot write {path}: {source}")]
+    #[error("cannot write {path}: {source}; give another folder with `--out`")]
     Io {
         /// The file.
         path: PathBuf,

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::one::{Failure, SessionRun};
 use super::{Cancel, Progress, RunError};
-use crate::archive::{ArchiveError, ArchiveWriter, session_folder_name};
+use crate::archive::{Archive, ArchiveError, ArchiveWriter, session_folder_name};
 use crate::host::{GuardError, HostFacts, Readings, RunLock, wait_until_fit};
 use crate::server::{HashCache, LaunchError, Programs};
 use crate::study::{Arm, Plan, PlannedSession, Study};
@@ -132,6 +132,18 @@ fn open_archive(study: &Study, options: &RunOptions) -> Result<ArchiveWriter, Ru
         return Err(other(
             "a request body has changed since; start a new archive",
         ));
+    }
+    let begun_on = Archive::open(path)
+        .and_then(|archive| archive.host())
+        .map_err(broken(&archive))?;
+    let machines = begun_on.machine().into_iter().zip(host.machine());
+    for ((field, there), (_, here)) in machines {
+        if there != here {
+            return Err(other(&format!(
+                "it was begun on another machine ({field} was {there}, here it is {here}); go on there, or start a \
+                 new archive"
+            )));
+        }
     }
     let detail = json!({ "host": host });
     archive

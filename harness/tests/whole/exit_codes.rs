@@ -52,6 +52,14 @@ fn done_then_audited_then_reported_then_tampered_with() {
     let html = std::fs::read_to_string(room.path(report.out.trim())).expect("the report is there");
     assert!(html.contains("<svg"), "the chart is in the page");
 
+    room.write("taken", "a file where the folder of reports should be");
+    let refused = room.run(&["report", archive, "-o", "taken"]).expect(2);
+    assert!(
+        refused.err.contains("give another folder"),
+        "{}",
+        refused.err
+    );
+
     let figures = format!("{archive}/figures.json");
     let text = std::fs::read_to_string(&figures).expect("readable");
     let relabelled = text.replacen("MEASURED", "ASSUMED", 1);
