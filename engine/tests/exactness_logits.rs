@@ -8,7 +8,8 @@
 mod golden;
 
 use palindrome_engine::kernels::Isa;
-use palindrome_engine::model::{ActivationFormat, LoadOptions, LoadedModel, Want};
+use palindrome_engine::kv::KvCache;
+use palindrome_engine::model::{ActivationFormat, LoadOptions, LoadedModel, Segment, Want};
 
 const CASES: [&str; 2] = ["gpt-oss-8x4", "llama-mixed"];
 
@@ -86,6 +87,92 @@ fn a_cached_prefix_changes_no_bit() {
                     "{case}: {keep} positions kept"
                 );
             }
+        }
+    }
+}
+
+/// A sequence on its way through shared passes.
+struct Walk {
+    cache: KvCache,
+    tokens: Vec<u32>,
+    /// Logits of all positions so far, in bits.
+    logits: Vec<Vec<u32>>,
+}
+
+/// 16 sequences of different lengths and tokens go through one model together, in blocks whose
+/// sizes change from pass to pass and from sequence to sequence. With `swapped`, the results of
+/// two of them change hands on the way: what a mix-up of rows would look like.
+fn together(model: &LoadedModel, sequences: &[Vec<u32>], swapped: bool) -> Vec<Vec<Vec<u32>>> {
+    let mut walks: Vec<Walk> = sequences
+        .iter()
+        .map(|tokens| Walk {
+            cache: model.new_cache(),
+            tokens: tokens.clone(),
+            logits: Vec::new(),
+        })
+        .collect();
+    for round in 0.. {
+        let mut segments: Vec<Segment<'_>> = Vec::new();
+        let mut members = Vec::new();
+        for (i, walk) in walks.iter_mut().enumerate() {
+            let done = walk.cache.len();
+            // Sequence i arrives in round i / 3; most passes give it one token, some a block.
+            let most = [1, 1, 7, 2, 23][(round * 5 + i) % 5];
+            let n = most.min(walk.tokens.len() - done);
+            if round < i / 3 || n == 0 {
+                continue;
+            }
+            members.push(i);
+            segments.push(Segment {
+                cache: &mut walk.cache,
+                tokens: &walk.tokens[done..done + n],
+                want: Want::All,
+            });
+        }
+        if members.is_empty() {
+            return walks.into_iter().map(|walk| walk.logits).collect();
+        }
+        let mut results = model.forward_batch(&mut segments);
+        if swapped && round == 6 {
+            let same = |i: &usize| results[*i].as_ref().unwrap().len() == model.vocab();
+            let single: Vec<usize> = (0..results.len()).filter(same).collect();
+            results.swap(single[0], single[1]);
+        }
+        for (i, logits) in members.into_iter().zip(results) {
+            let rows = logits.unwrap();
+            let rows = rows.chunks_exact(model.vocab());
+            walks[i]
+                .logits
+                .extend(rows.map(|row| row.iter().map(|x| x.to_bits()).collect()));
+        }
+    }
+    unreachable!("the sequences end")
+}
+
+#[test]
+fn company_changes_no_bit() {
+    for case in CASES {
+        let golden = golden::read(case);
+        let sequences: Vec<Vec<u32>> = (0..16)
+            .map(|i| {
+                let from = (i * 5) % 40;
+                golden.tokens[from..from + 9 + 5 * i % 51].to_vec()
+            })
+            .collect();
+        for activations in [ActivationFormat::Int8, ActivationFormat::Int16] {
+            let options = LoadOptions {
+                activations,
+                ..LoadOptions::default()
+            };
+            let model = load(&golden, &options);
+            let alone: Vec<_> = sequences
+                .iter()
+                .map(|tokens| bits(&model.logits(tokens).unwrap()))
+                .collect();
+            let same = together(&model, &sequences, false) == alone;
+            assert!(same, "{case}, {}", activations.name());
+            let caught = together(&model, &sequences, true) != alone;
+            assert!(caught, "{case}: swapped rows went unnoticed");
         }
     }
 }

@@ -81,7 +81,7 @@ fn streamed_and_whole_answers_are_the_same_and_seeds_repeat() {
 #[test]
 fn hanging_up_frees_the_engine() {
     let model = Model::tiny();
-    let server = Server::start(&model.path, &["--ctx", "4096"]);
+    let server = Server::start(&model.path, &["--ctx", "4096", "--parallel", "1"]);
     let long = json!({"prompt": "a", "stream": true, "ignore_eos": true, "return_tokens": true});
     let mut decoding = stream(server.address, "/completion", &long);
     assert!(decoding.event().is_some());

@@ -29,10 +29,10 @@ pub struct ModelArgs {
     /// Worker threads [default: physical cores]
     #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Context in tokens [default: the model's, at most 16384]
+    /// Context of each request in tokens [default: the model's, at most 16384]
     #[arg(long, short = 'c', visible_alias = "ctx-size", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub ctx: Option<u32>,
-    /// Prompt tokens in one forward pass
+    /// Prompt tokens in one forward pass; fewer make shorter gaps in the answers of others
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub block: Option<u32>,
     /// How finely activations are quantised

@@ -1,5 +1,6 @@
 //! Parses arguments and runs the command.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
@@ -41,7 +42,7 @@ enum Command {
 
 /// Runs the program: 0 when all went well, 2 when the arguments were wrong, else 1.
 pub fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let outcome = match Cli::parse_from(spelled_out(std::env::args_os())).command {
         Command::Serve(args) => serve::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Info(args) => info::run(&args),
@@ -54,5 +55,43 @@ pub fn main() -> ExitCode {
             eprintln!("{failure}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Spells out llama-server's `-np` of `serve`: it has two letters behind one dash, which is two
+/// flags to the parser.
+fn spelled_out(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.collect();
+    if args.get(1).is_some_and(|command| command == "serve") {
+        for arg in args.iter_mut().skip(2).filter(|arg| *arg == "-np") {
+            *arg = "--parallel".into();
+        }
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parallel(args: &[&str]) -> Result<u16, String> {
+        let args = std::iter::once("palindrome-engine").chain(args.iter().copied());
+        match Cli::try_parse_from(spelled_out(args.map(OsString::from))) {
+            Ok(Cli {
+                command: Command::Serve(args),
+            }) => Ok(args.parallel()),
+            Ok(other) => Err(format!("{other:?}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn parallel_has_llama_servers_spellings() {
+        assert_eq!(parallel(&["serve", "m.gguf"]), Ok(4));
+        assert_eq!(parallel(&["serve", "m.gguf", "--parallel", "16"]), Ok(16));
+        assert_eq!(parallel(&["serve", "-np", "1", "m.gguf"]), Ok(1));
+        let refused = parallel(&["serve", "m.gguf", "--parallel", "0"]).unwrap_err();
+        assert!(refused.contains("1..=256"), "{refused}");
+        assert!(parallel(&["run", "m.gguf", "-np", "2"]).is_err());
     }
 }

@@ -9,7 +9,8 @@ use clap::Args;
 
 use super::args::{ModelArgs, load_failure};
 use super::failure::Failure;
-use crate::scheduler::Engine;
+use crate::model::LoadedModel;
+use crate::scheduler::{DEFAULT_PARALLEL, Engine};
 use crate::server::{ApiKeys, App, AppOptions, Backend, ServeError, ServeOptions, serve};
 
 /// Flags of `serve`.
@@ -29,6 +30,9 @@ pub struct ServeArgs {
     /// Ask clients for one of the keys in this file, one a line
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
+    /// Requests worked on at once (also -np); each has the whole --ctx, further ones wait
+    #[arg(long, default_value_t = DEFAULT_PARALLEL as u16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    parallel: u16,
     /// The model's name towards clients [default: the file's own]
     #[arg(long, short = 'a', value_name = "NAME")]
     alias: Option<String>,
@@ -41,6 +45,13 @@ pub struct ServeArgs {
     /// How long a client may take over its request head, or idle between requests
     #[arg(long, default_value_t = 30, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3600))]
     header_timeout_seconds: u64,
+}
+
+#[cfg(test)]
+impl ServeArgs {
+    pub(super) fn parallel(&self) -> u16 {
+        self.parallel
+    }
 }
 
 /// Keys stay out of whatever prints arguments.
@@ -78,14 +89,18 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         ..ServeOptions::default()
     };
     let path = args.model.model.clone();
+    let parallel = usize::from(args.parallel);
     let load = move || {
         let began = Instant::now();
-        let engine = Engine::load(&path, &engine_options).map_err(|error| error.to_string())?;
+        let engine = LoadedModel::load(&path, &engine_options)
+            .and_then(|model| Engine::start(model, parallel))
+            .map_err(|error| error.to_string())?;
         eprintln!(
-            "loaded {} ({}, context {}) in {:.2} s; {} threads, isa {}, activations {}",
+            "loaded {} ({}, context {}, {} at once) in {:.2} s; {} threads, isa {}, activations {}",
             engine.model_name(),
             engine.architecture(),
             engine.n_ctx(),
+            engine.parallel(),
             began.elapsed().as_secs_f64(),
             engine.threads(),
             engine.isa().name(),

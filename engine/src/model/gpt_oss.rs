@@ -1,13 +1,14 @@
 //! gpt-oss: sliding-window attention on every other layer, attention sinks, and a mixture of
 //! experts in each block (OpenAI's `gpt_oss/torch/model.py`).
 
+use super::ModelError;
+use super::batch::{BadRow, Batch};
 use super::config::{Dims, Keys};
 use super::loaded::{Architecture, Head, Pass};
 use super::rope_keys::{rope_base, rope_scaling};
 use super::tensors::{Stored, StoredLinear, Tensors};
-use super::{ForwardError, ModelError};
 use crate::formats::gguf::Value;
-use crate::kv::{KvCache, KvShape};
+use crate::kv::KvShape;
 use crate::ops::{
     AttentionShape, ExpertActivation, Experts, Pairs, RopeTable, YarnRamp, add_to, attention,
     check_finite, embed, moe, rms_norm, route,
@@ -169,12 +170,7 @@ impl Architecture for GptOss {
         }
     }
 
-    fn forward(
-        &self,
-        pass: &mut Pass<'_>,
-        cache: &mut KvCache,
-        tokens: &[u32],
-    ) -> Result<Vec<f32>, ForwardError> {
+    fn forward(&self, pass: &mut Pass<'_>, batch: &mut Batch<'_>) -> Result<Vec<f32>, BadRow> {
         let Dims {
             hidden,
             heads,
@@ -183,14 +179,14 @@ impl Architecture for GptOss {
             eps,
             ..
         } = self.dims;
-        let (n, start) = (tokens.len(), cache.len());
+        let n = batch.tokens.len();
         let dense = pass.tools.precisions.dense;
-        let rotation = self.rope.rotation(start, n);
-        let rotation_windowed = self.rope_windowed.rotation(start, n);
+        let rotation = self.rope.rotation(batch.positions());
+        let rotation_windowed = self.rope_windowed.rotation(batch.positions());
         let (mut x, mut h) = (Vec::new(), Vec::new());
         let (mut q, mut k, mut v, mut y) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut choices = Vec::new();
-        embed(&self.embedding.matrix(pass.file), tokens, &mut x);
+        embed(&self.embedding.matrix(pass.file), &batch.tokens, &mut x);
         for (i, layer) in self.layers.iter().enumerate() {
             pass.layer = Some(i);
             rms_norm(&x, &layer.attn_norm, eps, &mut h);
@@ -205,7 +201,7 @@ impl Architecture for GptOss {
             };
             turn.apply(&mut q, heads, head_dim);
             turn.apply(&mut k, kv_heads, head_dim);
-            cache.write(i, &k, &v);
+            batch.write(i, &k, &v);
             let shape = AttentionShape {
                 heads,
                 kv_heads,
@@ -218,8 +214,8 @@ impl Architecture for GptOss {
                 pass.tools.team,
                 &shape,
                 &q,
-                start,
-                &cache.layer(i),
+                &batch.places,
+                &batch.layer(i),
                 sinks,
                 &mut h,
             );

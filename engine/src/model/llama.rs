@@ -1,11 +1,12 @@
 //! Llama and kin (Touvron et al., 2023): grouped-query attention and SwiGLU.
 
+use super::ModelError;
+use super::batch::{BadRow, Batch};
 use super::config::{Dims, Keys};
 use super::loaded::{Architecture, Head, Pass};
 use super::rope_keys::{rope_base, rope_scaling};
 use super::tensors::{Stored, StoredLinear, Tensors};
-use super::{ForwardError, ModelError};
-use crate::kv::{KvCache, KvShape};
+use crate::kv::KvShape;
 use crate::ops::{
     AttentionShape, Pairs, RopeTable, YarnRamp, add_to, attention, embed, rms_norm, swiglu,
 };
@@ -114,12 +115,7 @@ impl Architecture for Llama {
         }
     }
 
-    fn forward(
-        &self,
-        pass: &mut Pass<'_>,
-        cache: &mut KvCache,
-        tokens: &[u32],
-    ) -> Result<Vec<f32>, ForwardError> {
+    fn forward(&self, pass: &mut Pass<'_>, batch: &mut Batch<'_>) -> Result<Vec<f32>, BadRow> {
         let Dims {
             hidden,
             heads,
@@ -128,9 +124,9 @@ impl Architecture for Llama {
             eps,
             ..
         } = self.dims;
-        let (n, start) = (tokens.len(), cache.len());
+        let n = batch.tokens.len();
         let dense = pass.tools.precisions.dense;
-        let rotation = self.rope.rotation(start, n);
+        let rotation = self.rope.rotation(batch.positions());
         let shape = AttentionShape {
             heads,
             kv_heads,
@@ -141,7 +137,7 @@ impl Architecture for Llama {
         let (mut x, mut h) = (Vec::new(), Vec::new());
         let (mut q, mut k, mut v, mut y) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (mut gate, mut up) = (Vec::new(), Vec::new());
-        embed(&self.embedding.matrix(pass.file), tokens, &mut x);
+        embed(&self.embedding.matrix(pass.file), &batch.tokens, &mut x);
         for (i, layer) in self.layers.iter().enumerate() {
             pass.layer = Some(i);
             rms_norm(&x, &layer.attn_norm, eps, &mut h);
@@ -151,13 +147,13 @@ impl Architecture for Llama {
             pass.linear(&layer.v, &mut v);
             rotation.apply(&mut q, heads, head_dim);
             rotation.apply(&mut k, kv_heads, head_dim);
-            cache.write(i, &k, &v);
+            batch.write(i, &k, &v);
             attention(
                 pass.tools.team,
                 &shape,
                 &q,
-                start,
-                &cache.layer(i),
+                &batch.places,
+                &batch.layer(i),
                 None,
                 &mut h,
             );

@@ -1,8 +1,10 @@
 //! A model file with everything needed to run it, and no request in sight.
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::activation_format::ActivationFormat;
+use super::batch::{BadRow, Batch, Segment};
 use super::config::{Dims, Keys};
 use super::gpt_oss::GptOss;
 use super::llama::Llama;
@@ -56,14 +58,9 @@ pub(super) trait Architecture: Send + Sync {
     fn head(&self) -> &Head;
     fn context(&self) -> usize;
     fn kv_shape(&self, ctx: usize) -> KvShape;
-    /// Writes the tokens' keys and values behind those in `cache` (the caller advances it) and
-    /// returns `[tokens, hidden]`.
-    fn forward(
-        &self,
-        pass: &mut Pass<'_>,
-        cache: &mut KvCache,
-        tokens: &[u32],
-    ) -> Result<Vec<f32>, ForwardError>;
+    /// Writes the tokens' keys and values behind those in their caches (the caller advances them)
+    /// and returns `[tokens, hidden]`.
+    fn forward(&self, pass: &mut Pass<'_>, batch: &mut Batch<'_>) -> Result<Vec<f32>, BadRow>;
 }
 
 /// The final norm and the output matrix.
@@ -103,8 +100,6 @@ pub(super) struct Pass<'a> {
     pub tools: Tools<'a>,
     /// The input of the next matrices.
     pub activations: Activations,
-    /// Position of the first token.
-    pub start: usize,
     /// The layer under way; `None`: the output.
     pub layer: Option<usize>,
 }
@@ -118,7 +113,7 @@ impl Pass<'_> {
         n: usize,
         width: usize,
         precision: Precision,
-    ) -> Result<(), ForwardError> {
+    ) -> Result<(), BadRow> {
         self.locate(check_finite("an activation", x, width))?;
         self.activations.set(x, n, width, precision);
         Ok(())
@@ -140,13 +135,11 @@ impl Pass<'_> {
     }
 
     /// Says where in the model a number was not finite.
-    pub fn locate(&self, result: Result<(), NonFinite>) -> Result<(), ForwardError> {
-        result.map_err(|bad| ForwardError::NonFinite {
+    pub fn locate(&self, result: Result<(), NonFinite>) -> Result<(), BadRow> {
+        result.map_err(|bad| BadRow {
             what: bad.what,
-            position: self.start + bad.row,
-            place: self
-                .layer
-                .map_or("in the output".to_owned(), |l| format!("in layer {l}")),
+            row: bad.row,
+            layer: self.layer,
         })
     }
 }
@@ -292,70 +285,132 @@ impl LoadedModel {
         tokens: &[u32],
         want: Want,
     ) -> Result<Vec<f32>, ForwardError> {
-        let (vocab, start) = (self.vocab(), cache.len());
-        if let Some(&id) = tokens.iter().find(|&&id| id as usize >= vocab) {
-            return Err(ForwardError::BadToken { id, vocab });
-        }
-        if start + tokens.len() > self.ctx {
-            let needed = start + tokens.len();
-            return Err(ForwardError::ContextFull {
-                needed,
-                ctx: self.ctx,
-            });
-        }
-        if tokens.is_empty() {
-            return Ok(Vec::new());
-        }
-        let _env = FpEnv::set_default();
-        let tools = Tools {
-            team: &self.team,
-            isa: self.isa,
-            precisions: self.activations.precisions(),
-        };
-        let activations = Activations::default();
-        let mut pass = Pass {
-            file: &self.file,
-            tools,
-            activations,
-            start,
-            layer: None,
-        };
-        let result = self.model.forward(&mut pass, cache, tokens);
-        let x = result.inspect_err(|_| cache.truncate(start))?;
-        let logits = self.logits_of(&mut pass, &x, want);
-        if logits.is_err() {
-            cache.truncate(start);
-        } else {
-            cache.advance(tokens.len());
-        }
-        logits
+        let mut segments = [Segment {
+            cache,
+            tokens,
+            want,
+        }];
+        // One result a segment.
+        self.forward_batch(&mut segments)
+            .pop()
+            .unwrap_or_else(|| Ok(Vec::new()))
     }
 
-    /// Norm and output matrix, for the wanted rows of `x`.
+    /// One forward pass over the tokens of several sequences. Each result, one a segment in the
+    /// same order, is to the last bit what [`LoadedModel::forward`] would give for that segment
+    /// alone. A segment that fails leaves its cache as it was and the others untouched: they are
+    /// computed again without it.
+    pub fn forward_batch(
+        &self,
+        segments: &mut [Segment<'_>],
+    ) -> Vec<Result<Vec<f32>, ForwardError>> {
+        let mut results: Vec<Result<Vec<f32>, ForwardError>> =
+            segments.iter().map(|s| self.admissible(s)).collect();
+        loop {
+            let (members, mut sound): (Vec<usize>, Vec<&mut Segment<'_>>) = segments
+                .iter_mut()
+                .enumerate()
+                .filter(|(i, s)| results[*i].is_ok() && !s.tokens.is_empty())
+                .unzip();
+            if members.is_empty() {
+                return results;
+            }
+            match self.pass(&mut sound) {
+                Ok(logits) => {
+                    for (member, logits) in members.into_iter().zip(logits) {
+                        results[member] = Ok(logits);
+                    }
+                    return results;
+                }
+                Err((member, error)) => results[members[member]] = Err(error),
+            }
+        }
+    }
+
+    /// Whether a segment can be computed at all; the result is empty so far.
+    fn admissible(&self, segment: &Segment<'_>) -> Result<Vec<f32>, ForwardError> {
+        let vocab = self.vocab();
+        if let Some(&id) = segment.tokens.iter().find(|&&id| id as usize >= vocab) {
+            return Err(ForwardError::BadToken { id, vocab });
+        }
+        let needed = segment.cache.len() + segment.tokens.len();
+        if needed > self.ctx {
+            let ctx = self.ctx;
+            return Err(ForwardError::ContextFull { needed, ctx });
+        }
+        Ok(Vec::new())
+    }
+
+    /// A pass over admissible segments: each one's logits, or which one failed. After a failure
+    /// all caches hold what they held before.
+    fn pass(
+        &self,
+        segments: &mut [&mut Segment<'_>],
+    ) -> Result<Vec<Vec<f32>>, (usize, ForwardError)> {
+        let _env = FpEnv::set_default();
+        let wants: Vec<Want> = segments.iter().map(|s| s.want).collect();
+        let mut pass = Pass {
+            file: &self.file,
+            tools: Tools {
+                team: &self.team,
+                isa: self.isa,
+                precisions: self.activations.precisions(),
+            },
+            activations: Activations::default(),
+            layer: None,
+        };
+        let mut batch = Batch::new(segments.iter_mut().map(|s| &mut **s));
+        let states = self.model.forward(&mut pass, &mut batch);
+        let result = states
+            .and_then(|x| self.logits_of(&mut pass, &batch, &x, &wants))
+            .map_err(|bad| {
+                let place = batch.places[bad.row];
+                (place.segment, bad.at(place.position))
+            });
+        batch.finish(result.is_ok());
+        result
+    }
+
+    /// Norm and output matrix, for the wanted rows of `x`: the logits of each segment.
     fn logits_of(
         &self,
         pass: &mut Pass<'_>,
+        batch: &Batch<'_>,
         x: &[f32],
-        want: Want,
-    ) -> Result<Vec<f32>, ForwardError> {
+        wants: &[Want],
+    ) -> Result<Vec<Vec<f32>>, BadRow> {
         let head = self.model.head();
+        let (hidden, vocab) = (head.hidden, self.vocab());
         pass.layer = None;
-        let rows = x.len() / head.hidden;
-        let first = match want {
-            // The states still say whether the block went well.
-            Want::Nothing => {
-                pass.locate(check_finite("a hidden state", x, head.hidden))?;
-                return Ok(Vec::new());
-            }
-            Want::Last => rows - 1,
-            Want::All => 0,
+        // The states of rows that are not wanted still say whether the pass went well.
+        pass.locate(check_finite("a hidden state", x, hidden))?;
+        let wanted: Vec<Range<usize>> = wants
+            .iter()
+            .enumerate()
+            .map(|(s, want)| {
+                let rows = batch.rows(s);
+                match want {
+                    Want::Nothing => rows.end..rows.end,
+                    Want::Last => rows.end - 1..rows.end,
+                    Want::All => rows,
+                }
+            })
+            .collect();
+        let rows: Vec<usize> = wanted.iter().cloned().flatten().collect();
+        let whose = |bad: BadRow| BadRow {
+            row: rows[bad.row],
+            ..bad
         };
-        pass.locate(check_finite("a hidden state", x, head.hidden))?;
-        pass.start += first;
+        let picked: Vec<f32> = rows
+            .iter()
+            .flat_map(|row| &x[row * hidden..][..hidden])
+            .copied()
+            .collect();
         let (mut h, mut logits) = (Vec::new(), Vec::new());
-        rms_norm(&x[first * head.hidden..], &head.norm, head.eps, &mut h);
+        rms_norm(&picked, &head.norm, head.eps, &mut h);
         let precision = pass.tools.precisions.output;
-        pass.take(&h, rows - first, head.hidden, precision)?;
+        pass.take(&h, rows.len(), hidden, precision)
+            .map_err(whose)?;
         let weight = head.output.matrix(pass.file);
         linear(
             pass.tools,
@@ -364,8 +419,20 @@ impl LoadedModel {
             precision,
             &mut logits,
         );
-        pass.locate(check_finite("a logit", &logits, self.vocab()))?;
-        Ok(logits)
+        pass.locate(check_finite("a logit", &logits, vocab))
+            .map_err(whose)?;
+        if let [_] = wanted[..] {
+            return Ok(vec![logits]);
+        }
+        let mut rest = &logits[..];
+        Ok(wanted
+            .iter()
+            .map(|rows| {
+                let (own, others) = rest.split_at(rows.len() * vocab);
+                rest = others;
+                own.to_vec()
+            })
+            .collect())
     }
 
     /// Logits of every position of `tokens`, computed in blocks from an empty cache.

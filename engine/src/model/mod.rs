@@ -1,6 +1,7 @@
 //! Architectures: each file reads like its paper.
 
 mod activation_format;
+mod batch;
 mod config;
 mod error;
 mod gpt_oss;
@@ -12,5 +13,6 @@ mod tensors;
 mod tests;
 
 pub use activation_format::ActivationFormat;
+pub use batch::Segment;
 pub use error::{ForwardError, ModelError};
 pub use loaded::{DEFAULT_CTX, LoadOptions, LoadedModel, SUPPORTED_ARCHITECTURES, Want};

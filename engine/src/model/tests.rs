@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{ForwardError, LoadOptions, LoadedModel, ModelError, Want};
+use super::{ForwardError, LoadOptions, LoadedModel, ModelError, Segment, Want};
 use crate::formats::blocks::GgmlType;
 use crate::formats::gguf::{GgufFile, GgufWriter, Value};
+use crate::kv::KvCache;
 
 const HIDDEN: u64 = 32;
 const WIDTH: u64 = 64;
@@ -15,6 +16,8 @@ const VOCAB: u64 = 48;
 struct Draft {
     meta: BTreeMap<String, Value>,
     tensors: BTreeMap<String, (Vec<u64>, f32)>,
+    /// A token whose embedding is 1e30, which no pass can use.
+    hot_token: Option<usize>,
 }
 
 impl Draft {
@@ -23,6 +26,7 @@ impl Draft {
         let mut draft = Self {
             meta: BTreeMap::new(),
             tensors: BTreeMap::new(),
+            hot_token: None,
         };
         draft.set("general.architecture", Value::String("gpt-oss".into()));
         for (key, value) in [
@@ -87,9 +91,21 @@ impl Draft {
             writer.tensor(name, GgmlType::F32, dims);
         }
         let mut bytes = writer.header();
-        for (dims, value) in self.tensors.values() {
+        for (name, (dims, value)) in &self.tensors {
             let count = dims.iter().product::<u64>() as usize;
-            bytes.extend(std::iter::repeat_n(value.to_le_bytes(), count).flatten());
+            let mut values = vec![*value; count];
+            if name == "token_embd.weight" {
+                // Rows that differ, so that tokens do.
+                let hidden = HIDDEN as usize;
+                for (token, row) in values.chunks_exact_mut(hidden).enumerate() {
+                    row[token % hidden] += 0.5;
+                    row[token / hidden] -= 0.25;
+                }
+                if let Some(token) = self.hot_token {
+                    values[token * hidden..][..hidden].fill(1e30);
+                }
+            }
+            bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
             let padding = writer.padding(4 * count as u64);
             bytes.extend(std::iter::repeat_n(0, padding));
         }
@@ -233,4 +249,47 @@ fn numbers_out_of_range_are_an_error_that_says_where() {
         "{error}"
     );
     assert!(cache.is_empty());
+}
+
+#[test]
+fn a_failing_segment_fails_alone() {
+    let mut draft = Draft::gpt_oss();
+    draft.hot_token = Some(7);
+    let output = (vec![HIDDEN, VOCAB], 0.01);
+    draft.tensors.insert("output.weight".to_owned(), output);
+    let model = draft.load().unwrap();
+    let prompts: [&[u32]; 5] = [&[1, 2, 3], &[4, 5, 7, 6], &[9], &[7], &[8, 48]];
+    let mut caches: Vec<KvCache> = prompts.iter().map(|_| model.new_cache()).collect();
+    model
+        .forward(&mut caches[1], &[11, 12], Want::Nothing)
+        .unwrap();
+    let mut segments: Vec<Segment<'_>> = prompts
+        .iter()
+        .zip(&mut caches)
+        .map(|(&tokens, cache)| Segment {
+            cache,
+            tokens,
+            want: Want::All,
+        })
+        .collect();
+    let results = model.forward_batch(&mut segments);
+    for i in [0, 2] {
+        let alone = model.forward(&mut model.new_cache(), prompts[i], Want::All);
+        assert_eq!(results[i], alone, "segment {i}");
+        assert_eq!(alone.unwrap().len(), prompts[i].len() * VOCAB as usize);
+    }
+    let failed = |i: usize| results[i].clone().unwrap_err();
+    assert!(
+        failed(1).to_string().contains("position 4"),
+        "{}",
+        failed(1)
+    );
+    assert!(
+        failed(3).to_string().contains("position 0"),
+        "{}",
+        failed(3)
+    );
+    assert_eq!(failed(4), ForwardError::BadToken { id: 48, vocab: 48 });
+    let lengths: Vec<usize> = caches.iter().map(KvCache::len).collect();
+    assert_eq!(lengths, [3, 2, 1, 0, 0]);
 }

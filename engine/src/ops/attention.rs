@@ -25,15 +25,25 @@ pub struct AttentionShape {
     pub scale: f32,
 }
 
-/// Attention of `n` queries `[n, heads, head_dim]` at positions `start..start + n`, whose keys
-/// and values are in `cache` already. `sinks`, one logit a head, join the maximum and the
-/// denominator and have no value. `out` becomes `[n, heads, head_dim]`.
+/// Where a row of a pass stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which sequence of the pass it belongs to.
+    pub segment: usize,
+    /// Its position there.
+    pub position: usize,
+}
+
+/// Attention of the queries `q`, `[n, heads, head_dim]`, at `places`, each within its own
+/// sequence: `caches`, one a segment, hold the keys and values of all positions up to its own.
+/// `sinks`, one logit a head, join the maximum and the denominator and have no value. `out`
+/// becomes `[n, heads, head_dim]`.
 pub fn attention(
     team: &Team,
     shape: &AttentionShape,
     q: &[f32],
-    start: usize,
-    cache: &LayerView<'_>,
+    places: &[Place],
+    caches: &[LayerView<'_>],
     sinks: Option<&[f32]>,
     out: &mut Vec<f32>,
 ) {
@@ -42,10 +52,11 @@ pub fn attention(
     out.clear();
     out.resize(q.len(), 0.0);
     team.for_chunks(out, chunk, |piece, out| {
-        let (position, kv_head) = (start + piece / shape.kv_heads, piece % shape.kv_heads);
+        let (place, kv_head) = (places[piece / shape.kv_heads], piece % shape.kv_heads);
         let q = &q[piece * chunk..][..chunk];
         let sinks = sinks.map(|s| &s[kv_head * group..][..group]);
-        attend(shape, q, position, kv_head, cache, sinks, out);
+        let cache = &caches[place.segment];
+        attend(shape, q, place.position, kv_head, cache, sinks, out);
     });
 }
 
@@ -219,7 +230,13 @@ mod tests {
                     cache.write(0, &k[part.clone()], &v[part]);
                     let q = &q[start * 4 * dim..end * 4 * dim];
                     let mut out = Vec::new();
-                    attention(&team, &shape, q, start, &cache.layer(0), sinks, &mut out);
+                    let place = |position| Place {
+                        segment: 0,
+                        position,
+                    };
+                    let places: Vec<Place> = (start..end).map(place).collect();
+                    let views = [cache.layer(0)];
+                    attention(&team, &shape, q, &places, &views, sinks, &mut out);
                     cache.advance(end - start);
                     all.extend(out);
                 }

@@ -13,7 +13,7 @@ mod rope;
 mod router;
 
 pub use activation::{clamped_swiglu, swiglu};
-pub use attention::{AttentionShape, attention};
+pub use attention::{AttentionShape, Place, attention};
 pub use elementary::{exp, sigmoid};
 pub use finite::{NonFinite, check_finite};
 pub use linear::{Linear, Precisions, Tools, add_bias, add_to, embed, linear};

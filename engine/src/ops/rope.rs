@@ -97,11 +97,11 @@ impl RopeTable {
         }
     }
 
-    /// Cosines and sines of the `n` positions from `start` on.
-    pub fn rotation(&self, start: usize, n: usize) -> Rotation {
-        let mut cos = Vec::with_capacity(n * self.frequencies.len());
+    /// Cosines and sines of the given positions, one a row.
+    pub fn rotation(&self, positions: impl ExactSizeIterator<Item = usize>) -> Rotation {
+        let mut cos = Vec::with_capacity(positions.len() * self.frequencies.len());
         let mut sin = Vec::with_capacity(cos.capacity());
-        for position in start..start + n {
+        for position in positions {
             for frequency in &self.frequencies {
                 let (s, c) = libm::sincos(position as f64 * frequency);
                 cos.push((c * self.attention_factor) as f32);
@@ -139,7 +139,7 @@ fn yarn_bounds(rotated: usize, base: f64, scaling: RopeScaling, ramp: YarnRamp) 
     }
 }
 
-/// Cosines and sines for a block of positions.
+/// Cosines and sines for the rows of a pass.
 #[derive(Clone, Debug)]
 pub struct Rotation {
     cos: Vec<f32>,
@@ -149,7 +149,7 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Turns each head of `x`, `[positions, heads, head_dim]`, in place.
+    /// Turns each head of `x`, `[rows, heads, head_dim]`, in place.
     pub fn apply(&self, x: &mut [f32], heads: usize, head_dim: usize) {
         let half = self.half;
         for (t, token) in x.chunks_exact_mut(heads * head_dim).enumerate() {
@@ -261,7 +261,7 @@ mod tests {
         for (pairs, other) in [(Pairs::Halves, 2), (Pairs::Adjacent, 1)] {
             let table = RopeTable::new(4, 100.0, RopeScaling::None, pairs, None);
             let mut x = vec![1.0, 0.0, 0.0, 0.0, 9.0];
-            table.rotation(3, 1).apply(&mut x, 1, 5);
+            table.rotation(3..4).apply(&mut x, 1, 5);
             assert!((x[0] - 3f32.cos()).abs() < 1e-6);
             assert!((x[other] - 3f32.sin()).abs() < 1e-6);
             assert_eq!(x[4], 9.0);

@@ -1,19 +1,20 @@
 //! The loaded model behind a queue.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use super::generate::run_job;
-use super::pool::Pool;
 use super::queue::{Job, Queue};
-use super::{EngineError, EngineStats, GenEvent, GenRequest, GenStream};
+use super::steps::Scheduler;
+use super::{EngineError, EngineStats, GenRequest, GenStream};
 use crate::chat::ChatTemplate;
 use crate::kernels::Isa;
 use crate::model::{ActivationFormat, LoadOptions, LoadedModel, ModelError};
 use crate::tokenizer::Tokenizer;
+
+/// Requests worked on at once, unless the user says otherwise. A slot costs nothing until it is
+/// used, each has the whole context, and requests in one pass share the reading of the weights.
+pub const DEFAULT_PARALLEL: usize = 4;
 
 /// A loaded model, its tokenizer and template, and the thread that runs it.
 pub struct Engine {
@@ -25,13 +26,14 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Loads a GGUF file.
+    /// Loads a GGUF file; up to [`DEFAULT_PARALLEL`] requests are worked on at once.
     pub fn load(path: &Path, options: &LoadOptions) -> Result<Self, ModelError> {
-        Self::start(LoadedModel::load(path, options)?)
+        Self::start(LoadedModel::load(path, options)?, DEFAULT_PARALLEL)
     }
 
-    /// Puts a loaded model behind a queue.
-    pub fn start(model: LoadedModel) -> Result<Self, ModelError> {
+    /// Puts a loaded model behind a queue. Up to `parallel` requests (at least one) are worked on
+    /// at once; answers do not depend on it.
+    pub fn start(model: LoadedModel, parallel: usize) -> Result<Self, ModelError> {
         let tokenizer = Tokenizer::from_metadata(model.metadata())?;
         if tokenizer.vocab_size() > model.vocab() {
             return Err(ModelError::Unsupported(format!(
@@ -42,11 +44,13 @@ impl Engine {
         }
         let template = ChatTemplate::from_metadata(model.metadata())?;
         let (model, queue) = (Arc::new(model), Arc::new(Queue::default()));
+        let slots = parallel.max(1);
+        queue.count(|s| s.slots = vec![None; slots]);
         let runner = {
             let (model, queue) = (Arc::clone(&model), Arc::clone(&queue));
             thread::Builder::new()
                 .name("model".to_owned())
-                .spawn(move || run(&model, &queue))
+                .spawn(move || Scheduler::new(&*model, &queue, slots).run())
         };
         let runner = runner.map_err(|error| {
             ModelError::Unsupported(format!("cannot start the model's thread: {error}"))
@@ -109,6 +113,11 @@ impl Engine {
         self.model.architecture()
     }
 
+    /// Requests worked on at once.
+    pub fn parallel(&self) -> usize {
+        self.queue.stats().slots.len()
+    }
+
     /// Worker threads in use.
     pub fn threads(&self) -> usize {
         self.model.threads()
@@ -129,7 +138,7 @@ impl Engine {
         self.queue.stats()
     }
 
-    /// Refuses new requests and ends the running ones within one block.
+    /// Refuses new requests and ends the running ones within one pass.
     pub fn shut_down(&self) {
         self.queue.stop();
     }
@@ -143,31 +152,4 @@ impl Drop for Engine {
             let _ = runner.join();
         }
     }
-}
-
-/// The life of the thread that owns the model.
-fn run(model: &LoadedModel, queue: &Queue) {
-    let mut pool = Pool::new(model.n_ctx());
-    while let Some(job) = queue.pop() {
-        let result = catch_unwind(AssertUnwindSafe(|| run_job(model, &mut pool, queue, &job)));
-        if let Err(panic) = result {
-            // A defect of this program. Its caller hears of it, and nothing it touched is kept.
-            let error = EngineError::Internal(panic_message(panic.as_ref()));
-            eprintln!("a request failed: {error}");
-            pool.clear();
-            queue.count(|s| {
-                s.finished += 1;
-                s.running = 0;
-            });
-            let _ = job.events.send(GenEvent::Failed(error));
-        }
-    }
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let owned = || panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(owned)
-        .unwrap_or("a panic without a message")
-        .to_owned()
 }

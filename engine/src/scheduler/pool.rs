@@ -2,9 +2,6 @@
 
 use crate::kv::KvCache;
 
-/// Sequences kept.
-const SEQUENCES: usize = 4;
-
 /// When re-using a prefix would throw away more positions than this, the prefix is copied.
 const COPY_ABOVE: usize = 64;
 
@@ -14,18 +11,29 @@ pub(super) struct Sequence {
     pub cache: KvCache,
 }
 
+/// Sequences kept beyond one a slot.
+const SPARE: usize = 3;
+
+/// Contexts' worth of positions beyond one a slot.
+const SPARE_CONTEXTS: usize = 2;
+
 /// Kept sequences, least recently used first.
+///
+/// Running and kept sequences together never hold more than `slots + 2` contexts of positions:
+/// every running request counts as a whole context, whatever it holds so far.
 pub(super) struct Pool {
     sequences: Vec<Sequence>,
-    /// Positions that all kept sequences may hold together.
-    most_positions: usize,
+    ctx: usize,
+    slots: usize,
 }
 
 impl Pool {
-    pub fn new(ctx: usize) -> Self {
+    /// Of a scheduler that runs up to `slots` requests of `ctx` positions.
+    pub fn new(ctx: usize, slots: usize) -> Self {
         Self {
             sequences: Vec::new(),
-            most_positions: ctx.saturating_mul(2),
+            ctx,
+            slots,
         }
     }
 
@@ -34,12 +42,14 @@ impl Pool {
         self.sequences.clear();
     }
 
-    /// A sequence that holds as much of `prompt` as any kept one does, but never all of it: the
-    /// last token is computed, for its logits. `fresh` makes an empty cache.
-    pub fn take(
+    /// A sequence that holds as much of `prompt` as any kept one does, or any of the `running`
+    /// ones (whose part is copied), but never all of it: the last token is computed, for its
+    /// logits. `fresh` makes an empty cache.
+    pub fn take<'a>(
         &mut self,
         prompt: &[u32],
         reuse: bool,
+        running: impl Iterator<Item = &'a Sequence>,
         fresh: impl FnOnce() -> KvCache,
     ) -> Sequence {
         let common = |s: &Sequence| {
@@ -51,40 +61,51 @@ impl Pool {
                 .count();
             same.min(prompt.len().saturating_sub(1))
         };
-        let best = self
-            .sequences
-            .iter()
-            .enumerate()
-            .map(|(i, s)| (common(s), i))
-            .max()
-            .filter(|&(n, _)| reuse && n > 0);
-        let Some((n, i)) = best else {
-            return Sequence {
+        let copy = |s: &Sequence, n: usize| Sequence {
+            tokens: prompt[..n].to_vec(),
+            cache: s.cache.prefix(n),
+        };
+        let kept = self.sequences.iter().enumerate();
+        let kept = kept.map(|(i, s)| (common(s), i)).max();
+        let kept = kept.filter(|&(n, _)| reuse && n > 0);
+        let kept_n = kept.map_or(0, |(n, _)| n);
+        let lent = running
+            .map(|s| (common(s), s))
+            .filter(|&(n, _)| reuse && n > kept_n)
+            .max_by_key(|&(n, _)| n);
+        match (lent, kept) {
+            (Some((n, donor)), _) => copy(donor, n),
+            (None, None) => Sequence {
                 tokens: Vec::new(),
                 cache: fresh(),
-            };
-        };
-        let kept = &self.sequences[i];
-        if kept.tokens.len() - n > COPY_ABOVE {
-            return Sequence {
-                tokens: prompt[..n].to_vec(),
-                cache: kept.cache.prefix(n),
-            };
+            },
+            (None, Some((n, i))) if self.sequences[i].tokens.len() - n > COPY_ABOVE => {
+                copy(&self.sequences[i], n)
+            }
+            (None, Some((n, i))) => {
+                let mut taken = self.sequences.remove(i);
+                taken.tokens.truncate(n);
+                taken.cache.truncate(n);
+                taken
+            }
         }
-        let mut taken = self.sequences.remove(i);
-        taken.tokens.truncate(n);
-        taken.cache.truncate(n);
-        taken
     }
 
-    /// Keeps a sequence, at the cost of the least recently used ones.
+    /// Keeps a sequence, as the most recently used one.
     pub fn put(&mut self, sequence: Sequence) {
         debug_assert_eq!(sequence.tokens.len(), sequence.cache.len());
-        self.sequences.push(sequence);
+        if !sequence.tokens.is_empty() {
+            self.sequences.push(sequence);
+        }
+    }
+
+    /// Gives up the least recently used sequences that there is no room for beside `running`
+    /// requests.
+    pub fn keep_within(&mut self, running: usize) {
+        let contexts = (self.slots + SPARE_CONTEXTS).saturating_sub(running);
+        let most_positions = contexts * self.ctx;
         let total = |s: &[Sequence]| s.iter().map(|s| s.tokens.len()).sum::<usize>();
-        while self.sequences.len() > SEQUENCES
-            || (self.sequences.len() > 1 && total(&self.sequences) > self.most_positions)
-        {
+        while self.sequences.len() > self.slots + SPARE || total(&self.sequences) > most_positions {
             self.sequences.remove(0);
         }
     }
@@ -94,6 +115,8 @@ impl Pool {
 mod tests {
     use super::*;
     use crate::kv::KvShape;
+
+    const NONE: [Sequence; 0] = [];
 
     fn fresh() -> KvCache {
         KvCache::new(KvShape {
@@ -122,40 +145,71 @@ mod tests {
 
     #[test]
     fn the_longest_common_prefix_wins_but_never_the_whole_prompt() {
-        let mut pool = Pool::new(1000);
+        let mut pool = Pool::new(1000, 1);
         pool.put(sequence(vec![1, 2, 3]));
         pool.put(sequence(vec![1, 2, 3, 4, 5]));
         pool.put(sequence(vec![9]));
-        assert_eq!(held(&pool.take(&[1, 2, 3, 4, 5], false, fresh)), 0);
-        let taken = pool.take(&[1, 2, 3, 4, 5], true, fresh);
+        assert_eq!(
+            held(&pool.take(&[1, 2, 3, 4, 5], false, NONE.iter(), fresh)),
+            0
+        );
+        let taken = pool.take(&[1, 2, 3, 4, 5], true, NONE.iter(), fresh);
         assert_eq!(held(&taken), 4);
-        assert_eq!(held(&pool.take(&[7, 7], true, fresh)), 0);
-        assert_eq!(held(&pool.take(&[1, 2, 8], true, fresh)), 2);
-        assert_eq!(held(&pool.take(&[9], true, fresh)), 0);
+        assert_eq!(held(&pool.take(&[7, 7], true, NONE.iter(), fresh)), 0);
+        assert_eq!(held(&pool.take(&[1, 2, 8], true, NONE.iter(), fresh)), 2);
+        assert_eq!(held(&pool.take(&[9], true, NONE.iter(), fresh)), 0);
     }
 
     #[test]
     fn a_long_tail_is_not_thrown_away() {
-        let mut pool = Pool::new(1000);
+        let mut pool = Pool::new(1000, 1);
         pool.put(sequence((0..200).collect()));
-        assert_eq!(held(&pool.take(&[0, 1, 2, 9], true, fresh)), 3);
+        assert_eq!(held(&pool.take(&[0, 1, 2, 9], true, NONE.iter(), fresh)), 3);
         assert_eq!(
-            held(&pool.take(&(0..201).collect::<Vec<_>>(), true, fresh)),
+            held(&pool.take(&(0..201).collect::<Vec<_>>(), true, NONE.iter(), fresh)),
             200
         );
     }
 
     #[test]
     fn the_least_recently_used_go_first() {
-        let mut pool = Pool::new(1000);
+        let mut pool = Pool::new(1000, 1);
         for first in 1..=5 {
             pool.put(sequence(vec![first, 0]));
+            pool.keep_within(1);
         }
-        assert_eq!(held(&pool.take(&[1, 0, 0], true, fresh)), 0);
-        assert_eq!(held(&pool.take(&[2, 0, 0], true, fresh)), 2);
-        let mut small = Pool::new(10);
-        small.put(sequence(vec![1; 15]));
-        small.put(sequence(vec![2; 15]));
-        assert_eq!(small.sequences.len(), 1);
+        assert_eq!(held(&pool.take(&[1, 0, 0], true, NONE.iter(), fresh)), 0);
+        assert_eq!(held(&pool.take(&[2, 0, 0], true, NONE.iter(), fresh)), 2);
+    }
+
+    #[test]
+    fn running_and_kept_sequences_have_room_together() {
+        let mut pool = Pool::new(10, 2);
+        for first in 1..=4 {
+            pool.put(sequence(vec![first; 10]));
+        }
+        let kept = |pool: &mut Pool, running| {
+            pool.keep_within(running);
+            pool.sequences.len()
+        };
+        assert_eq!(kept(&mut pool, 0), 4);
+        assert_eq!(kept(&mut pool, 1), 3);
+        assert_eq!(kept(&mut pool, 2), 2);
+        assert_eq!(pool.sequences[0].tokens[0], 3);
+    }
+
+    #[test]
+    fn a_running_sequence_lends_a_copy() {
+        let mut pool = Pool::new(1000, 2);
+        pool.put(sequence(vec![1, 2, 3]));
+        let running = [sequence(vec![1, 2, 3, 4, 5]), sequence(vec![1, 9])];
+        let taken = pool.take(&[1, 2, 3, 4, 6], true, running.iter(), fresh);
+        assert_eq!((held(&taken), held(&running[0])), (4, 5));
+        assert_eq!(pool.sequences.len(), 1);
+        let taken = pool.take(&[1, 2, 3, 4, 6], false, running.iter(), fresh);
+        assert_eq!(held(&taken), 0);
+        // As much lies in the pool: that one is taken.
+        let taken = pool.take(&[1, 2, 3, 7], true, running.iter(), fresh);
+        assert_eq!((held(&taken), pool.sequences.len()), (3, 0));
     }
 }

@@ -52,11 +52,10 @@ impl Queue {
     }
 
     /// The next job that anyone still wants; waits for one. `None` once the engine stops; the
-    /// jobs that wait by then are told so.
+    /// jobs that wait by then are told so. The job counts as running from here on.
     pub fn pop(&self) -> Option<Job> {
         let mut state = self.lock();
         loop {
-            state.drop_abandoned();
             if state.stopping {
                 for job in state.jobs.drain(..) {
                     // A caller that has gone needs no answer.
@@ -64,8 +63,7 @@ impl Queue {
                 }
                 return None;
             }
-            if let Some(job) = state.jobs.pop_front() {
-                state.stats.running = 1;
+            if let Some(job) = state.next() {
                 return Some(job);
             }
             state = self
@@ -73,6 +71,15 @@ impl Queue {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// As [`Queue::pop`], without waiting: `None` also when no job waits.
+    pub fn try_pop(&self) -> Option<Job> {
+        let mut state = self.lock();
+        if state.stopping {
+            return None;
+        }
+        state.next()
     }
 
     /// Whether the engine is to stop.
@@ -102,6 +109,13 @@ impl Queue {
 }
 
 impl State {
+    fn next(&mut self) -> Option<Job> {
+        self.drop_abandoned();
+        let job = self.jobs.pop_front()?;
+        self.stats.running += 1;
+        Some(job)
+    }
+
     /// Removes jobs whose callers have gone.
     fn drop_abandoned(&mut self) {
         let before = self.jobs.len();

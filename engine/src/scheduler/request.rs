@@ -60,7 +60,7 @@ pub struct GenSummary {
     pub prompt_hash: String,
     /// sha256 over generated ids, the stop token included.
     pub generated_hash: String,
-    /// Page faults (major) during the request.
+    /// Page faults (major) of the process during the request.
     pub faults: u64,
 }
 
@@ -71,6 +71,8 @@ pub enum GenEvent {
     Started {
         /// Prompt tokens found in the cache.
         cache_n: usize,
+        /// The slot that works on it.
+        slot: usize,
     },
     /// A token.
     Token(TokenEvent),
@@ -117,7 +119,7 @@ pub enum EngineError {
     Internal(String),
 }
 
-/// Receives a generation's events. Dropping it cancels the work within one block.
+/// Receives a generation's events. Dropping it cancels the work before the next pass.
 pub struct GenStream {
     pub(super) events: tokio::sync::mpsc::UnboundedReceiver<GenEvent>,
 }
@@ -142,10 +144,14 @@ pub struct EngineStats {
     pub cached_tokens: u64,
     /// Tokens generated.
     pub generated_tokens: u64,
-    /// Seconds spent on prompts.
+    /// Seconds spent on prompts, added up over requests (those that share passes count each).
     pub prompt_seconds: f64,
-    /// Seconds spent generating.
+    /// Seconds spent generating, added up over requests.
     pub generate_seconds: f64,
+    /// Forward passes.
+    pub passes: u64,
+    /// Seconds spent in them, by the clock.
+    pub pass_seconds: f64,
     /// Requests waiting.
     pub waiting: usize,
     /// Requests being worked on.
@@ -154,4 +160,19 @@ pub struct EngineStats {
     pub finished: u64,
     /// Requests cancelled by their callers.
     pub cancelled: u64,
+    /// What each slot works on, if anything.
+    pub slots: Vec<Option<SlotWork>>,
+}
+
+/// How far a running request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotWork {
+    /// Tokens of its prompt.
+    pub prompt_tokens: usize,
+    /// Of these, taken from the cache.
+    pub cached_tokens: usize,
+    /// Of these, computed so far.
+    pub computed_tokens: usize,
+    /// Tokens generated so far.
+    pub generated_tokens: usize,
 }

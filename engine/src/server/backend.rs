@@ -48,7 +48,7 @@ pub trait Backend: Send + Sync + 'static {
     fn stats(&self) -> EngineStats;
     /// How it runs.
     fn runtime(&self) -> Runtime;
-    /// Refuses new requests and ends the running ones within one block.
+    /// Refuses new requests and ends the running ones within one pass.
     fn shut_down(&self);
 }
 

@@ -17,6 +17,8 @@ pub struct Step {
     pub token: TokenEvent,
     /// Possibly nothing.
     pub deltas: Vec<Delta>,
+    /// The slot that made it.
+    pub slot: usize,
 }
 
 /// Why an answer ended.
@@ -41,6 +43,8 @@ pub struct Outcome {
     pub tool_called: bool,
     /// Figures.
     pub figures: Figures,
+    /// The slot that made it.
+    pub slot: usize,
 }
 
 /// What a finished generation reports. Fields that this server could not know are absent.
@@ -108,6 +112,7 @@ struct Watch {
     generated: Sha256,
     predicted_n: usize,
     cache_n: usize,
+    slot: usize,
     seed: u64,
     started: Instant,
     first: Option<Instant>,
@@ -132,6 +137,7 @@ impl Generation {
             generated: Sha256::new(),
             predicted_n: 0,
             cache_n: 0,
+            slot: 0,
             seed: request.sampling.seed.unwrap_or(0),
             started: now,
             first: None,
@@ -161,8 +167,9 @@ impl Generation {
                 None => None,
             };
             match event {
-                Some(GenEvent::Started { cache_n }) => {
+                Some(GenEvent::Started { cache_n, slot }) => {
                     self.watch.cache_n = cache_n;
+                    self.watch.slot = slot;
                     self.watch.started = Instant::now();
                 }
                 Some(GenEvent::Token(token)) => return Ok(Progress::Step(self.step(token))),
@@ -186,7 +193,11 @@ impl Generation {
             self.word = word;
             self.source = None;
         }
-        Step { token, deltas }
+        Step {
+            token,
+            deltas,
+            slot: self.watch.slot,
+        }
     }
     fn end(&mut self, summary: GenSummary) -> Outcome {
         let (deltas, word) = self.turn.finish();
@@ -200,6 +211,7 @@ impl Generation {
             stop,
             tool_called: self.turn.saw_tool_call(),
             figures: summary.into(),
+            slot: self.watch.slot,
         }
     }
     fn cut_short(&mut self, word: String) -> Outcome {
@@ -208,6 +220,7 @@ impl Generation {
             stop: StopReason::Word(word),
             tool_called: self.turn.saw_tool_call(),
             figures: self.figures_so_far(),
+            slot: self.watch.slot,
         }
     }
     /// What has been counted up to the last token, by this side's clock.

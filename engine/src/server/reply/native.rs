@@ -31,6 +31,8 @@ pub struct NativeReply {
     pub return_tokens: bool,
     /// Alternatives a token.
     pub n_probs: Option<usize>,
+    /// The slot that works on it.
+    pub slot: usize,
     /// Tokens so far.
     pub predicted: usize,
     /// Entries of tokens that no event stands for yet.
@@ -44,7 +46,7 @@ impl NativeReply {
             "content": text,
             "tokens": tokens,
             "stop": false,
-            "id_slot": 0,
+            "id_slot": self.slot,
             "tokens_predicted": self.predicted,
             "tokens_evaluated": self.prompt_tokens,
         });
@@ -60,6 +62,7 @@ impl NativeReply {
             StopReason::Length => ("limit", ""),
         };
         self.predicted = outcome.figures.predicted_n;
+        self.slot = outcome.slot;
         let mut out = self.event(text, tokens);
         out["stop"] = json!(true);
         out["model"] = json!(self.model);
@@ -114,6 +117,7 @@ pub fn settings(sampling: &SamplingParams) -> Value {
 impl Reply for NativeReply {
     fn step(&mut self, tokenizer: &Tokenizer, step: Step) -> Vec<Value> {
         self.predicted += 1;
+        self.slot = step.slot;
         let text = content(step.deltas);
         if self.n_probs.is_some() {
             self.waiting.push(entry(tokenizer, &step.token));

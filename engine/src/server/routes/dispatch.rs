@@ -142,6 +142,7 @@ async fn native(State(app): State<Arc<App>>, request: Request) -> Answer {
         stream: common.stream,
         return_tokens: common.return_tokens,
         n_probs: body.logprobs.map(|asked| asked.top),
+        slot: 0,
         predicted: 0,
         waiting: Vec::new(),
     };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::dispatch::Answer;
 use crate::sampling::SamplingParams;
-use crate::scheduler::EngineStats;
+use crate::scheduler::{EngineStats, SlotWork};
 use crate::server::App;
 use crate::server::error::json_response;
 use crate::server::reply::{fingerprint, settings};
@@ -55,7 +55,7 @@ pub async fn props(State(app): State<Arc<App>>) -> Answer {
     params["stream"] = json!(false);
     Ok(ok(&json!({
         "default_generation_settings": { "n_ctx": backend.n_ctx(), "params": params },
-        "total_slots": 1,
+        "total_slots": backend.stats().slots.len(),
         "model_alias": app.model_name(&**backend),
         "model_path": app.options.model_path,
         "architecture": backend.architecture(),
@@ -70,16 +70,28 @@ pub async fn props(State(app): State<Arc<App>>) -> Answer {
     })))
 }
 
-/// `GET /slots`: one slot, because one request is worked on at a time.
+/// `GET /slots`: what each slot works on, in llama-server's names.
 pub async fn slots(State(app): State<Arc<App>>) -> Answer {
     let backend = app.backend()?;
     let stats = backend.stats();
-    Ok(ok(&json!([{
-        "id": 0,
-        "n_ctx": backend.n_ctx(),
-        "is_processing": stats.running > 0,
-        "requests_deferred": stats.waiting,
-    }])))
+    let slots: Vec<Value> = stats
+        .slots
+        .iter()
+        .enumerate()
+        .map(|(id, work)| slot(id, backend.n_ctx(), *work))
+        .collect();
+    Ok(ok(&Value::from(slots)))
+}
+
+fn slot(id: usize, n_ctx: usize, work: Option<SlotWork>) -> Value {
+    let mut slot = json!({ "id": id, "n_ctx": n_ctx, "is_processing": work.is_some() });
+    if let Some(work) = work {
+        slot["n_prompt_tokens"] = json!(work.prompt_tokens);
+        slot["n_prompt_tokens_cache"] = json!(work.cached_tokens);
+        slot["n_prompt_tokens_processed"] = json!(work.computed_tokens);
+        slot["n_decoded"] = json!(work.generated_tokens);
+    }
+    slot
 }
 
 /// `GET /metrics`: Prometheus' text format, llama-server's names.
@@ -94,7 +106,7 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Answer {
 }
 
 fn prometheus(stats: &EngineStats) -> String {
-    let rows: [(&str, &str, &str, f64); 9] = [
+    let rows: [(&str, &str, &str, f64); 12] = [
         (
             "prompt_tokens_total",
             "counter",
@@ -110,7 +122,7 @@ fn prometheus(stats: &EngineStats) -> String {
         (
             "prompt_seconds_total",
             "counter",
-            "Seconds spent on prompts.",
+            "Seconds spent on prompts, added up over requests.",
             stats.prompt_seconds,
         ),
         (
@@ -122,8 +134,20 @@ fn prometheus(stats: &EngineStats) -> String {
         (
             "tokens_predicted_seconds_total",
             "counter",
-            "Seconds spent generating.",
+            "Seconds spent generating, added up over requests.",
             stats.generate_seconds,
+        ),
+        (
+            "passes_total",
+            "counter",
+            "Forward passes; requests share them.",
+            stats.passes as f64,
+        ),
+        (
+            "passes_seconds_total",
+            "counter",
+            "Seconds spent in forward passes, by the clock.",
+            stats.pass_seconds,
         ),
         (
             "requests_finished_total",
@@ -142,6 +166,12 @@ fn prometheus(stats: &EngineStats) -> String {
             "gauge",
             "Requests being worked on.",
             stats.running as f64,
+        ),
+        (
+            "slots",
+            "gauge",
+            "Requests that can be worked on at once.",
+            stats.slots.len() as f64,
         ),
         (
             "requests_deferred",
@@ -178,6 +208,6 @@ mod tests {
              # TYPE palindrome_prompt_tokens_total counter\npalindrome_prompt_tokens_total 12\n"
         ));
         assert!(text.contains("\npalindrome_tokens_predicted_seconds_total 0.5\n"));
-        assert_eq!(text.lines().count(), 27);
+        assert_eq!(text.lines().count(), 36);
     }
 }

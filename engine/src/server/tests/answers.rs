@@ -256,7 +256,7 @@ fn tokens_templates_and_facts() {
     let props = get(at, "/props").json();
     assert_eq!(props["isa"], "scalar");
     assert_eq!(props["activations"], "int16");
-    assert_eq!(props["total_slots"], 1);
+    assert_eq!(props["total_slots"], 2);
     assert_eq!(props["default_generation_settings"]["n_ctx"], 512);
     assert!(
         props["chat_template"]
@@ -264,7 +264,16 @@ fn tokens_templates_and_facts() {
             .unwrap()
             .contains("<|channel|>")
     );
-    assert_eq!(get(at, "/slots").json()[0]["requests_deferred"], 3);
+    assert_eq!(
+        get(at, "/slots").json(),
+        json!([
+            {
+                "id": 0, "n_ctx": 512, "is_processing": true, "n_prompt_tokens": 100,
+                "n_prompt_tokens_cache": 30, "n_prompt_tokens_processed": 70, "n_decoded": 5,
+            },
+            {"id": 1, "n_ctx": 512, "is_processing": false},
+        ])
+    );
     let metrics = get(at, "/metrics");
     assert_eq!(
         metrics.header("content-type"),

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::chat::ChatTemplate;
 use crate::scheduler::{
-    EngineError, EngineStats, Finish, GenEvent, GenRequest, GenSummary, TokenEvent,
+    EngineError, EngineStats, Finish, GenEvent, GenRequest, GenSummary, SlotWork, TokenEvent,
 };
 use crate::server::backend::{Backend, EventSource, Runtime};
 use crate::server::listen::{ServeOptions, bind, run};
@@ -143,6 +143,7 @@ impl FakeSource {
         if !self.started {
             self.started = true;
             return Some(GenEvent::Started {
+                slot: 1,
                 cache_n: self.summary.cache_n,
             });
         }
@@ -251,6 +252,16 @@ impl Backend for Fake {
     fn stats(&self) -> EngineStats {
         EngineStats {
             waiting: 3,
+            running: 1,
+            slots: vec![
+                Some(SlotWork {
+                    prompt_tokens: 100,
+                    cached_tokens: 30,
+                    computed_tokens: 70,
+                    generated_tokens: 5,
+                }),
+                None,
+            ],
             ..EngineStats::default()
         }
     }
