@@ -35,13 +35,9 @@ pub fn build_engine(root: &Path, profile: Profile) -> Result<PathBuf, Failure> {
     let mut command = Command::new(&cargo);
     command
         .current_dir(root)
-        .args([
-            "build",
-            "-p",
-            "palindrome-engine",
-            "--bin",
-            "palindrome-engine",
-        ])
+        // Without `-p`: features are those of both crates, as in the build of this program, so what
+        // they share is compiled already.
+        .args(["build", "--bin", "palindrome-engine"])
         .args(["--message-format", "json-render-diagnostics"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped());

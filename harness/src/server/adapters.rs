@@ -83,7 +83,7 @@ impl Launcher for PalindromeEngine {
         else {
             return Err(LaunchError::NoProgram {
                 arm: arm.name.clone(),
-                hint: "the engine is not built: run `cargo build --release -p palindrome-engine`, or give the arm `program`".into(),
+                hint: "the engine is not built: run `cargo build --release`, or give the arm `program`".into(),
             });
         };
         let mut args = vec!["serve".to_owned(), model(arm)?];
