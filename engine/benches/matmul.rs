@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use palindrome_engine::formats::blocks::GgmlType;
-use palindrome_engine::kernels::{Activations, Isa, Matrix, Precision, matmul};
+use palindrome_engine::kernels::{Activations, Isa, Layout, Matrix, Precision, matmul};
 
 const ROWS: usize = 2880;
 const COLS: usize = 2880;
@@ -35,6 +35,7 @@ fn main() {
             ty,
             rows: ROWS,
             cols: COLS,
+            layout: Layout::Rows,
             bytes: &bytes,
         };
         for (n, precision) in [1, 32]

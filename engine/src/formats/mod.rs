@@ -1,4 +1,6 @@
-//! File and block formats: GGUF containers and the quantised blocks inside them.
+//! File and block formats: GGUF containers, the quantised blocks inside them, and the tiles
+//! that kernels read fastest.
 
 pub mod blocks;
 pub mod gguf;
+pub mod tiles;

@@ -1,12 +1,23 @@
 //! Matrix times activations.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::isa::Level;
 use super::{Activations, Isa, Precision, scalar};
 use crate::formats::blocks::GgmlType;
+use crate::formats::tiles::{self, TILE_ROWS};
 
-/// A weight matrix as it lies in the file: `rows` rows of `cols` weights.
+/// How a matrix lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Row after row, as in a GGUF file.
+    Rows,
+    /// In tiles of 16 rows (`formats::tiles`).
+    Tiles,
+}
+
+/// A weight matrix in memory: `rows` rows of `cols` weights.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
     /// Element type.
@@ -15,6 +26,8 @@ pub struct Matrix<'a> {
     pub rows: usize,
     /// Input width.
     pub cols: usize,
+    /// Order of the bytes; tiles hold all rows.
+    pub layout: Layout,
     /// `rows` times the row's bytes.
     pub bytes: &'a [u8],
 }
@@ -33,10 +46,29 @@ impl<'a> Matrix<'a> {
             )
         })
     }
-    /// The bytes of row `r`.
-    pub fn row(&self, r: usize) -> &'a [u8] {
+    /// The bytes of row `r` where they lie; only of a matrix in rows.
+    pub(super) fn row(&self, r: usize) -> &'a [u8] {
+        debug_assert_eq!(self.layout, Layout::Rows);
         let len = self.row_bytes();
         &self.bytes[r * len..][..len]
+    }
+
+    /// Tile `tile`; only of a matrix in tiles.
+    pub(super) fn tile(&self, tile: usize) -> &'a [u8] {
+        debug_assert_eq!(self.layout, Layout::Tiles);
+        let len = TILE_ROWS * self.row_bytes();
+        &self.bytes[tile * len..][..len]
+    }
+
+    /// Row `r` as it would lie in a file.
+    pub fn read_row(&self, r: usize) -> Cow<'a, [u8]> {
+        if self.layout == Layout::Rows {
+            return Cow::Borrowed(self.row(r));
+        }
+        let mut row = vec![0; self.row_bytes()];
+        let tile = self.tile(r / TILE_ROWS);
+        tiles::read_row(self.ty, tile, r % TILE_ROWS, &mut row);
+        Cow::Owned(row)
     }
 }
 
@@ -76,6 +108,12 @@ pub fn matmul(
         w.rows * w.row_bytes(),
         "the bytes of the whole matrix"
     );
+    assert!(
+        w.layout == Layout::Rows || tiles::is_tiled(w.ty, w.rows),
+        "{} rows of {} in tiles",
+        w.rows,
+        w.ty.name()
+    );
     if rows.is_empty() || tokens.is_empty() {
         return;
     }
@@ -113,7 +151,10 @@ fn float_rows(
     for first in rows.clone().step_by(FLOAT_ROWS) {
         let count = FLOAT_ROWS.min(rows.end - first);
         for i in 0..count {
-            w.ty.dequantize_row(w.row(first + i), &mut expanded[i * w.cols..][..w.cols]);
+            w.ty.dequantize_row(
+                &w.read_row(first + i),
+                &mut expanded[i * w.cols..][..w.cols],
+            );
         }
         for t in tokens.clone() {
             let x = &x.f[t * w.cols..][..w.cols];

@@ -23,4 +23,4 @@ pub use activations::{Activations, Digit, MAX_ACTIVATION, Precision};
 pub use fp_env::FpEnv;
 pub use isa::Isa;
 pub use lanes::{LANES, Lanes};
-pub use matmul::{Matrix, matmul};
+pub use matmul::{Layout, Matrix, matmul};

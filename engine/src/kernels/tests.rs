@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{Activations, Isa, Matrix, Precision, matmul};
+use super::{Activations, Isa, Layout, Matrix, Precision, matmul};
 use crate::formats::blocks::GgmlType;
+use crate::formats::tiles::{self, TILE_ROWS};
 
 /// A stream of well-mixed words (SplitMix64).
 struct Words(u64);
@@ -110,8 +111,21 @@ fn compare(ty: GgmlType, rows: usize, cols: usize, n: usize, kinds: (Kind, Kind)
         ty,
         rows,
         cols,
+        layout: Layout::Rows,
         bytes: &bytes,
     };
+    let mut packed = vec![0; bytes.len()];
+    let tiles = tiles::is_tiled(ty, rows).then(|| {
+        let tile = TILE_ROWS * w.row_bytes();
+        for (rows, out) in bytes.chunks(tile).zip(packed.chunks_mut(tile)) {
+            tiles::pack(ty, rows, out);
+        }
+        Matrix {
+            layout: Layout::Tiles,
+            bytes: &packed,
+            ..w
+        }
+    });
     for precision in [Precision::Int8, Precision::Int16, Precision::Reference] {
         let mut x = Activations::default();
         x.set(&activations(n, cols, kinds.1, words), n, cols, precision);
@@ -121,12 +135,17 @@ fn compare(ty: GgmlType, rows: usize, cols: usize, n: usize, kinds: (Kind, Kind)
             twin.iter().all(|b| !f32::from_bits(*b).is_nan()),
             "the data is sound"
         );
-        for isa in Isa::available() {
+        let layouts = [w].into_iter().chain(tiles);
+        for (isa, w) in Isa::available()
+            .into_iter()
+            .flat_map(|isa| layouts.clone().map(move |w| (isa, w)))
+        {
             let what = || {
                 format!(
-                    "{} {} {rows}x{cols} n={n} {kinds:?} {precision:?} seed {seed}",
+                    "{} {} {:?} {rows}x{cols} n={n} {kinds:?} {precision:?} seed {seed}",
                     isa.name(),
-                    ty.name()
+                    ty.name(),
+                    w.layout
                 )
             };
             assert_eq!(whole(isa, &w, &x, precision), twin, "{}", what());
@@ -190,6 +209,7 @@ fn every_token_count_and_odd_row_counts() {
             compare(ty, rows, 96, n, (Kind::Usual, Kind::Usual), n as u64);
         }
         compare(ty, 19, 64, 70, (Kind::Usual, Kind::Usual), 70);
+        compare(ty, 48, 64, 70, (Kind::Usual, Kind::Usual), 71);
     }
 }
 
@@ -199,6 +219,7 @@ fn adversarial_rows() {
         for w in KINDS {
             for x in KINDS {
                 compare(ty, 9, 128, 3, (w, x), 5);
+                compare(ty, 16, 128, 3, (w, x), 6);
             }
         }
     }
@@ -239,6 +260,7 @@ fn results_are_right() {
             ty,
             rows,
             cols,
+            layout: Layout::Rows,
             bytes: &bytes,
         };
         for (precision, bound) in [

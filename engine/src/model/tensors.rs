@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::ModelError;
 use crate::formats::blocks::first_fault;
 use crate::formats::gguf::{GgufFile, TensorInfo};
-use crate::kernels::Matrix;
+use crate::kernels::{Layout, Matrix};
 use crate::team::Team;
 
 /// A matrix in the file. Experts are stacked by rows.
@@ -26,6 +26,7 @@ impl Stored {
             ty: self.info.ty,
             rows: self.rows,
             cols: self.cols,
+            layout: Layout::Rows,
             bytes: file.bytes(&self.info),
         }
     }

@@ -108,12 +108,12 @@ pub fn add_bias(y: &mut [f32], bias: &[f32]) {
 
 /// The rows of `table` for `tokens`, as f32 `[tokens, cols]`. Ids must lie below `table.rows`.
 pub fn embed(table: &Matrix<'_>, tokens: &[u32], out: &mut Vec<f32>) {
-    let row_bytes = table.bytes.len() / table.rows;
     out.clear();
     out.resize(tokens.len() * table.cols, 0.0);
     for (&token, row) in tokens.iter().zip(out.chunks_exact_mut(table.cols)) {
-        let bytes = &table.bytes[token as usize * row_bytes..][..row_bytes];
-        table.ty.dequantize_row(bytes, row);
+        table
+            .ty
+            .dequantize_row(&table.read_row(token as usize), row);
     }
 }
 

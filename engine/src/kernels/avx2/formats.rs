@@ -11,7 +11,8 @@
 )]
 use std::arch::x86_64::*;
 
-use super::tile::{Format, ROWS};
+use super::place::Place;
+use super::tile::Format;
 use crate::formats::blocks::MXFP4_DOUBLED;
 use crate::kernels::activations::ActBlock;
 use crate::kernels::scalar::LEAST_SCALE_BITS;
@@ -19,41 +20,15 @@ use crate::kernels::scalar::LEAST_SCALE_BITS;
 /// Eight registers of four weights a row.
 type Groups = [__m256i; 8];
 
-/// Loads 16 bytes from each row and transposes: register g has bytes 4g to 4g + 3 of each row.
-///
-/// # Safety
-/// Each pointer plus `offset` has 16 readable bytes.
-#[inline]
-#[target_feature(enable = "avx2")]
-unsafe fn transpose16(rows: [*const u8; ROWS], offset: usize) -> [__m256i; 4] {
-    // SAFETY: by the caller's promise.
-    let pair = |r: usize| unsafe {
-        let low = _mm_loadu_si128(rows[r].add(offset).cast());
-        let high = _mm_loadu_si128(rows[r + 4].add(offset).cast());
-        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high)
-    };
-    let (m0, m1, m2, m3) = (pair(0), pair(1), pair(2), pair(3));
-    let a = _mm256_unpacklo_epi32(m0, m1);
-    let b = _mm256_unpacklo_epi32(m2, m3);
-    let c = _mm256_unpackhi_epi32(m0, m1);
-    let d = _mm256_unpackhi_epi32(m2, m3);
-    [
-        _mm256_unpacklo_epi64(a, b),
-        _mm256_unpackhi_epi64(a, b),
-        _mm256_unpacklo_epi64(c, d),
-        _mm256_unpackhi_epi64(c, d),
-    ]
-}
-
 /// Splits 16 bytes of nibbles a row: low nibbles are weights 0 to 15, high ones 16 to 31.
 ///
 /// # Safety
-/// As [`transpose16`].
+/// As [`Place::sixteen`].
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn nibbles(rows: [*const u8; ROWS], offset: usize) -> Groups {
+unsafe fn nibbles(place: impl Place, at: usize) -> Groups {
     // SAFETY: by the caller's promise.
-    let [a, b, c, d] = unsafe { transpose16(rows, offset) };
+    let [a, b, c, d] = unsafe { place.sixteen(at) };
     let mask = _mm256_set1_epi8(15);
     let low = |x| _mm256_and_si256(x, mask);
     let high = |x| _mm256_and_si256(_mm256_srli_epi16::<4>(x), mask);
@@ -67,20 +42,6 @@ unsafe fn nibbles(rows: [*const u8; ROWS], offset: usize) -> Groups {
         high(c),
         high(d),
     ]
-}
-
-/// The f16 at each pointer plus `offset`, widened.
-///
-/// # Safety
-/// Two readable bytes there.
-#[inline]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn f16_scales(rows: [*const u8; ROWS], offset: usize) -> __m256 {
-    // SAFETY: by the caller's promise; the read is unaligned.
-    let h = rows.map(|row| unsafe { row.add(offset).cast::<i16>().read_unaligned() });
-    _mm256_cvtph_ps(_mm_setr_epi16(
-        h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7],
-    ))
 }
 
 /// Activations 4g to 4g + 3 in every lane.
@@ -113,7 +74,7 @@ impl Format for Mxfp4 {
 
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    unsafe fn decode(rows: [*const u8; ROWS]) -> Self::Block {
+    unsafe fn decode(place: impl Place) -> Self::Block {
         const LUT: [i8; 16] = {
             let mut lut = MXFP4_DOUBLED;
             let mut i = 0;
@@ -124,11 +85,10 @@ impl Format for Mxfp4 {
             lut
         };
         // SAFETY: a block is 1 + 16 bytes, and the table is 16 bytes.
-        let (codes, table) = unsafe { (nibbles(rows, 1), _mm_loadu_si128(LUT.as_ptr().cast())) };
+        let (codes, table) = unsafe { (nibbles(place, 1), _mm_loadu_si128(LUT.as_ptr().cast())) };
         let table = _mm256_broadcastsi128_si256(table);
         // SAFETY: the block's first byte.
-        let e = rows.map(|row| i32::from(unsafe { *row }));
-        let e = _mm256_setr_epi32(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7]);
+        let e = unsafe { place.byte(0) };
         let shift = _mm256_slli_epi32::<23>(_mm256_sub_epi32(e, _mm256_set1_epi32(128)));
         (codes.map(|c| _mm256_shuffle_epi8(table, c)), shift)
     }
@@ -154,15 +114,10 @@ impl Format for Q8_0 {
 
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    unsafe fn decode(rows: [*const u8; ROWS]) -> Self::Block {
+    unsafe fn decode(place: impl Place) -> Self::Block {
         // SAFETY: a block is 2 + 32 bytes.
-        let ([a, b, c, d], [e, f, g, h], scale) = unsafe {
-            (
-                transpose16(rows, 2),
-                transpose16(rows, 18),
-                f16_scales(rows, 0),
-            )
-        };
+        let ([a, b, c, d], [e, f, g, h], scale) =
+            unsafe { (place.sixteen(2), place.sixteen(18), place.f16(0)) };
         ([a, b, c, d, e, f, g, h], scale)
     }
 
@@ -201,9 +156,9 @@ impl Format for Q4_0 {
 
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    unsafe fn decode(rows: [*const u8; ROWS]) -> Self::Block {
+    unsafe fn decode(place: impl Place) -> Self::Block {
         // SAFETY: a block is 2 + 16 bytes.
-        unsafe { (nibbles(rows, 2), f16_scales(rows, 0)) }
+        unsafe { (nibbles(place, 2), place.f16(0)) }
     }
 
     #[inline]
@@ -224,9 +179,9 @@ impl Format for Q4_1 {
 
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    unsafe fn decode(rows: [*const u8; ROWS]) -> Self::Block {
+    unsafe fn decode(place: impl Place) -> Self::Block {
         // SAFETY: a block is 2 + 2 + 16 bytes.
-        unsafe { (nibbles(rows, 4), f16_scales(rows, 0), f16_scales(rows, 2)) }
+        unsafe { (nibbles(place, 4), place.f16(0), place.f16(2)) }
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 mod floats;
 mod formats;
 mod mxcsr;
+mod place;
 mod tile;
 
 pub(super) use floats::dot_rows;

@@ -7,7 +7,8 @@
 )]
 use std::arch::x86_64::*;
 
-use super::tile::{Format, ROWS};
+use super::place::Place;
+use super::tile::Format;
 use crate::formats::blocks::MXFP4_DOUBLED;
 use crate::kernels::activations::ActBlock;
 use crate::kernels::scalar::LEAST_SCALE_BITS;
@@ -15,43 +16,15 @@ use crate::kernels::scalar::LEAST_SCALE_BITS;
 /// Eight registers of four weights a row.
 type Groups = [__m512i; 8];
 
-/// Loads 16 bytes from each row and transposes: register g has bytes 4g to 4g + 3 of each row.
-///
-/// # Safety
-/// Each pointer plus `offset` has 16 readable bytes.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn transpose16(rows: [*const u8; ROWS], offset: usize) -> [__m512i; 4] {
-    // SAFETY: by the caller's promise.
-    let load = |r: usize| unsafe { _mm_loadu_si128(rows[r].add(offset).cast()) };
-    let four_rows = |r: usize| {
-        let x = _mm512_castsi128_si512(load(r));
-        let x = _mm512_inserti32x4::<1>(x, load(r + 4));
-        let x = _mm512_inserti32x4::<2>(x, load(r + 8));
-        _mm512_inserti32x4::<3>(x, load(r + 12))
-    };
-    let (m0, m1, m2, m3) = (four_rows(0), four_rows(1), four_rows(2), four_rows(3));
-    let a = _mm512_unpacklo_epi32(m0, m1);
-    let b = _mm512_unpacklo_epi32(m2, m3);
-    let c = _mm512_unpackhi_epi32(m0, m1);
-    let d = _mm512_unpackhi_epi32(m2, m3);
-    [
-        _mm512_unpacklo_epi64(a, b),
-        _mm512_unpackhi_epi64(a, b),
-        _mm512_unpacklo_epi64(c, d),
-        _mm512_unpackhi_epi64(c, d),
-    ]
-}
-
 /// Splits 16 bytes of nibbles a row: low nibbles are weights 0 to 15, high ones 16 to 31.
 ///
 /// # Safety
-/// As [`transpose16`].
+/// As [`Place::sixteen`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn nibbles(rows: [*const u8; ROWS], offset: usize) -> Groups {
+unsafe fn nibbles(place: impl Place, at: usize) -> Groups {
     // SAFETY: by the caller's promise.
-    let [a, b, c, d] = unsafe { transpose16(rows, offset) };
+    let [a, b, c, d] = unsafe { place.sixteen(at) };
     let mask = _mm512_set1_epi8(15);
     let low = |x| _mm512_and_si512(x, mask);
     let high = |x| _mm512_and_si512(_mm512_srli_epi16::<4>(x), mask);
@@ -65,19 +38,6 @@ unsafe fn nibbles(rows: [*const u8; ROWS], offset: usize) -> Groups {
         high(c),
         high(d),
     ]
-}
-
-/// The f16 at each pointer plus `offset`, widened.
-///
-/// # Safety
-/// Two readable bytes there.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn f16_scales(rows: [*const u8; ROWS], offset: usize) -> __m512 {
-    // SAFETY: by the caller's promise; the read is unaligned.
-    let h = rows.map(|row| unsafe { row.add(offset).cast::<i16>().read_unaligned() });
-    // SAFETY: `h` is 32 bytes.
-    _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(h.as_ptr().cast()) })
 }
 
 /// Activations 4g to 4g + 3 in every lane.
@@ -110,7 +70,7 @@ impl Format for Mxfp4 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn decode(rows: [*const u8; ROWS]) -> Self::Block {
+    unsafe fn decode(place: impl Place) -> Self::Block {
         const LUT: [i8; 16] = {
             let mut lut = MXFP4_DOUBLED;
             let mut i = 0;
@@ -121,12 +81,10 @@ impl Format for Mxfp4 {
             lut
         };
         // SAFETY: a block is 1 + 16 bytes, and the table is 16 bytes.
-        let (codes, table) = unsafe { (nibbles(rows, 1), _mm_loadu_si128(LUT.as_ptr().cast())) };
+        let (codes, table) = unsafe { (nibbles(place, 1), _mm_loadu_si128(LUT.as_ptr().cast())) };
         let table = _mm512_broadcast_i32x4(table);
         // SAFETY: the block's first byte.
-        let e = rows.map(|row| unsafe { *row });
-        // SAFETY: `e` is 16 bytes.
-        let e = _mm512_cvtepu8_epi32(unsafe { _mm_loadu_si128(e.as_ptr().cast()) });
+        let e = unsafe { place.byte(0) };
         let shift = _mm512_slli_epi32::<23>(_mm512_sub_epi32(e, _mm512_set1_epi32(128)));
         (codes.map(|c| _mm512_shuffle_epi8(table, c)), shift)
     }
@@ -151,15 +109,10 @@ impl Format for Q8_0 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn decode(rows: [*const u8; ROWS]) -> Self::Block {
+    unsafe fn decode(place: impl Place) -> Self::Block {
         // SAFETY: a block is 2 + 32 bytes.
-        let ([a, b, c, d], [e, f, g, h], scale) = unsafe {
-            (
-                transpose16(rows, 2),
-                transpose16(rows, 18),
-                f16_scales(rows, 0),
-            )
-        };
+        let ([a, b, c, d], [e, f, g, h], scale) =
+            unsafe { (place.sixteen(2), place.sixteen(18), place.f16(0)) };
         let flip = _mm512_set1_epi8(-128);
         (
             [a, b, c, d, e, f, g, h].map(|w| _mm512_xor_si512(w, flip)),
@@ -191,9 +144,9 @@ impl Format for Q4_0 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn decode(rows: [*const u8; ROWS]) -> Self::Block {
+    unsafe fn decode(place: impl Place) -> Self::Block {
         // SAFETY: a block is 2 + 16 bytes.
-        unsafe { (nibbles(rows, 2), f16_scales(rows, 0)) }
+        unsafe { (nibbles(place, 2), place.f16(0)) }
     }
 
     #[inline]
@@ -212,9 +165,9 @@ impl Format for Q4_1 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn decode(rows: [*const u8; ROWS]) -> Self::Block {
+    unsafe fn decode(place: impl Place) -> Self::Block {
         // SAFETY: a block is 2 + 2 + 16 bytes.
-        unsafe { (nibbles(rows, 4), f16_scales(rows, 0), f16_scales(rows, 2)) }
+        unsafe { (nibbles(place, 4), place.f16(0), place.f16(2)) }
     }
 
     #[inline]

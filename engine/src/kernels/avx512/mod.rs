@@ -3,6 +3,7 @@
 
 mod floats;
 mod formats;
+mod place;
 mod tile;
 
 pub(super) use floats::dot_rows;

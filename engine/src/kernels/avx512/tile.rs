@@ -9,14 +9,16 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0};
+use super::place::{Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
+use crate::formats::tiles::TILE_ROWS;
 use crate::kernels::activations::ActBlock;
-use crate::kernels::{Activations, Matrix, Precision};
+use crate::kernels::{Activations, Digit, Layout, Matrix, Precision};
 
-/// Rows in a tile: one a lane.
-pub(super) const ROWS: usize = 16;
 /// Tokens that share one decoding of a tile's weights; their accumulators stay in L1.
 const TOKENS: usize = 32;
+/// Registers of rows in a tile.
+const HALVES: usize = TILE_ROWS / ROWS;
 
 /// A block format over sixteen rows. Row r of a register's lanes is row r of the tile.
 pub(super) trait Format {
@@ -25,11 +27,11 @@ pub(super) trait Format {
     /// A block of each row, ready for any number of tokens.
     type Block: Copy;
 
-    /// Decodes the blocks at the sixteen pointers.
+    /// Decodes the blocks at a place.
     ///
     /// # Safety
-    /// The machine has AVX-512 F, BW and VNNI; each pointer has `BYTES` readable bytes.
-    unsafe fn decode(rows: [*const u8; ROWS]) -> Self::Block;
+    /// The machine has AVX-512 F, BW and VNNI; the rows have a block there.
+    unsafe fn decode(place: impl Place) -> Self::Block;
 
     /// Adds a block's products with one token's activations.
     ///
@@ -62,6 +64,7 @@ pub(in crate::kernels) fn quantised(
     }
 }
 
+/// Rows of `w` at a time, from `rows` to `tokens` outputs in `out`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn strip<F: Format>(
     w: &Matrix<'_>,
@@ -71,99 +74,159 @@ fn strip<F: Format>(
     precision: Precision,
     out: &mut [f32],
 ) {
+    let digits = Digits::new(x, precision);
     let width = rows.len();
-    for first in rows.clone().step_by(ROWS) {
-        let count = ROWS.min(rows.end - first);
-        // A short tile repeats its last row in the lanes that are not stored.
-        let tile: [&[u8]; ROWS] = std::array::from_fn(|i| w.row(first + i.min(count - 1)));
-        let mut start = tokens.start;
-        while start < tokens.end {
-            let run = start..(start + TOKENS).min(tokens.end);
-            let mut acc = [_mm512_setzero_ps(); TOKENS];
-            if run.len() == 1 {
-                acc[0] = one_token::<F>(&tile, x, start, precision);
-            } else {
-                some_tokens::<F>(&tile, x, run.clone(), precision, &mut acc);
+    // Lane r of `acc` is row `first + r`; rows outside the strip are not stored.
+    let mut store = |first: usize, t: usize, acc: __m512| {
+        let mut lanes = [0f32; ROWS];
+        // SAFETY: `lanes` holds sixteen floats.
+        unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), acc) };
+        let from = first.max(rows.start);
+        let to = (first + ROWS).min(rows.end);
+        let at = (t - tokens.start) * width + (from - rows.start);
+        out[at..at + (to - from)].copy_from_slice(&lanes[from - first..to - first]);
+    };
+    match w.layout {
+        Layout::Rows => {
+            for first in rows.clone().step_by(ROWS) {
+                let count = ROWS.min(rows.end - first);
+                // The last rows repeat in the lanes that are not stored.
+                let at = std::array::from_fn(|i| w.row(first + i.min(count - 1)).as_ptr());
+                let row_bytes = w.row_bytes();
+                let place = Rows { at, row_bytes };
+                if tokens.len() == 1 {
+                    let [acc] = one_token::<F, _, 1>([place], digits, tokens.start);
+                    store(first, tokens.start, acc);
+                } else {
+                    some_tokens::<F, _>(place, digits, tokens.clone(), |t, acc| {
+                        store(first, t, acc)
+                    });
+                }
             }
-            for (t, acc) in run.clone().zip(acc) {
-                let mut lanes = [0f32; ROWS];
-                // SAFETY: `lanes` holds sixteen floats.
-                unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), acc) };
-                let at = (t - tokens.start) * width + (first - rows.start);
-                out[at..at + count].copy_from_slice(&lanes[..count]);
+        }
+        Layout::Tiles => {
+            for tile in rows.start / TILE_ROWS..rows.end.div_ceil(TILE_ROWS) {
+                let column = w.tile(tile).as_ptr();
+                let place = |half: usize| Tile {
+                    column,
+                    first: half * ROWS,
+                };
+                let first = |half: usize| tile * TILE_ROWS + half * ROWS;
+                if tokens.len() == 1 {
+                    let places: [Tile; HALVES] = std::array::from_fn(place);
+                    let accs = one_token::<F, _, HALVES>(places, digits, tokens.start);
+                    for (half, acc) in accs.into_iter().enumerate() {
+                        if first(half) < rows.end && first(half) + ROWS > rows.start {
+                            store(first(half), tokens.start, acc);
+                        }
+                    }
+                    continue;
+                }
+                for half in 0..HALVES {
+                    if first(half) < rows.end && first(half) + ROWS > rows.start {
+                        let put = |t, acc| store(first(half), t, acc);
+                        some_tokens::<F, _>(place(half), digits, tokens.clone(), put);
+                    }
+                }
             }
-            start = run.end;
         }
     }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn one_token<F: Format>(
-    tile: &[&[u8]; ROWS],
-    x: &Activations,
-    t: usize,
-    precision: Precision,
-) -> __m512 {
-    let digits = x.digits(precision);
-    let blocks = x.k / 32;
-    let mut acc = _mm512_setzero_ps();
-    for b in 0..blocks {
-        prefetch_next_tile::<F>(tile, b);
-        // SAFETY: this function's features include those of the format's; a row has
-        // `x.k / 32` blocks (checked by `matmul`).
+/// The digits of a batch that a kernel walks through.
+#[derive(Clone, Copy)]
+struct Digits<'a> {
+    digits: &'a [Digit],
+    /// Blocks a token.
+    blocks: usize,
+    tokens: usize,
+}
+
+impl<'a> Digits<'a> {
+    fn new(x: &'a Activations, precision: Precision) -> Self {
+        let (digits, blocks, tokens) = (x.digits(precision), x.k / 32, x.n);
+        for digit in digits {
+            let len = tokens * blocks;
+            let whole =
+                digit.q.len() == 32 * len && digit.d.len() == len && digit.sums.len() == len;
+            assert!(whole, "{tokens} tokens of {blocks} blocks");
+        }
+        Self {
+            digits,
+            blocks,
+            tokens,
+        }
+    }
+
+    /// Block `b` of token `t` in one of the digits.
+    #[inline]
+    fn block(self, digit: &'a Digit, t: usize, b: usize) -> ActBlock<'a> {
+        debug_assert!(t < self.tokens && b < self.blocks, "a block of the batch");
+        let i = t * self.blocks + b;
+        // SAFETY: `new` checked the lengths; the loops below stay below `tokens` and `blocks`.
         unsafe {
-            let block = F::decode(block_pointers::<F>(tile, b));
-            for digit in digits {
-                acc = F::step(acc, block, digit.block(t * blocks + b));
+            ActBlock {
+                q: &*digit.q.as_ptr().add(32 * i).cast::<[i8; 32]>(),
+                d: *digit.d.get_unchecked(i),
+                sumq: *digit.sums.get_unchecked(i),
             }
         }
     }
-    acc
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn some_tokens<F: Format>(
-    tile: &[&[u8]; ROWS],
-    x: &Activations,
-    run: Range<usize>,
-    precision: Precision,
-    acc: &mut [__m512; TOKENS],
-) {
-    let digits = x.digits(precision);
-    let blocks = x.k / 32;
-    for b in 0..blocks {
-        // SAFETY: this function's features include those of the format's; a row has
-        // `x.k / 32` blocks (checked by `matmul`).
-        let block = unsafe { F::decode(block_pointers::<F>(tile, b)) };
-        for (t, acc) in run.clone().zip(acc.iter_mut()) {
-            for digit in digits {
-                // SAFETY: as above.
-                *acc = unsafe { F::step(*acc, block, digit.block(t * blocks + b)) };
+fn one_token<F: Format, P: Place, const H: usize>(
+    places: [P; H],
+    digits: Digits<'_>,
+    t: usize,
+) -> [__m512; H] {
+    assert!(t < digits.tokens, "a token of the batch");
+    let mut accs = [_mm512_setzero_ps(); H];
+    for b in 0..digits.blocks {
+        for (h, (place, acc)) in places.iter().zip(&mut accs).enumerate() {
+            // SAFETY: this function's features include those of the format's; a row has
+            // `blocks` blocks (checked by `matmul`).
+            unsafe {
+                let place = place.forward(b, F::BYTES);
+                if h == 0 {
+                    place.prefetch(F::BYTES);
+                }
+                let block = F::decode(place);
+                for digit in digits.digits {
+                    *acc = F::step(*acc, block, digits.block(digit, t, b));
+                }
             }
         }
     }
+    accs
 }
 
-/// Asks for what the next tile's rows hold at this distance from their start: rows lie one after
-/// another, so while block `b` of this tile is at work, its share of the next tile comes closer.
-#[inline]
-fn prefetch_next_tile<F: Format>(tile: &[&[u8]; ROWS], b: usize) {
-    let share = ROWS * F::BYTES;
-    let next = tile[0]
-        .as_ptr()
-        .wrapping_add(ROWS * tile[0].len() + b * share);
-    for line in (0..share).step_by(64) {
-        // SAFETY: prefetching has no effect but on caches, at any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(line).cast()) };
+/// Each block decoded once for up to `TOKENS` tokens; `put` takes each token's sums.
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn some_tokens<F: Format, P: Place>(
+    place: P,
+    digits: Digits<'_>,
+    tokens: Range<usize>,
+    mut put: impl FnMut(usize, __m512),
+) {
+    assert!(tokens.end <= digits.tokens, "tokens of the batch");
+    let mut start = tokens.start;
+    while start < tokens.end {
+        let run = start..(start + TOKENS).min(tokens.end);
+        let mut accs = [_mm512_setzero_ps(); TOKENS];
+        for b in 0..digits.blocks {
+            // SAFETY: as in `one_token`.
+            let block = unsafe { F::decode(place.forward(b, F::BYTES)) };
+            for (t, acc) in run.clone().zip(&mut accs) {
+                for digit in digits.digits {
+                    // SAFETY: as above.
+                    *acc = unsafe { F::step(*acc, block, digits.block(digit, t, b)) };
+                }
+            }
+        }
+        for (t, acc) in run.clone().zip(accs) {
+            put(t, acc);
+        }
+        start = run.end;
     }
-}
-
-/// Where block `b` of each row starts.
-///
-/// # Safety
-/// Each row has more than `b` blocks.
-#[inline]
-unsafe fn block_pointers<F: Format>(tile: &[&[u8]; ROWS], b: usize) -> [*const u8; ROWS] {
-    // SAFETY: by the caller's promise the offset lies inside each row.
-    tile.map(|row| unsafe { row.as_ptr().add(b * F::BYTES) })
 }

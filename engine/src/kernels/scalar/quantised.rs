@@ -39,8 +39,9 @@ pub(in crate::kernels) fn quantised(
     };
     let width = rows.len();
     for r in rows.clone() {
+        let row = w.read_row(r);
         for t in tokens.clone() {
-            out[(t - tokens.start) * width + (r - rows.start)] = dot(w.row(r), x, t, precision);
+            out[(t - tokens.start) * width + (r - rows.start)] = dot(&row, x, t, precision);
         }
     }
 }
