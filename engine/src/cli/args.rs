@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use super::failure::Failure;
+use super::store::StoreArgs;
 use crate::kernels::Isa;
 use crate::model::{ActivationFormat, LoadOptions};
 use crate::sampling::SamplingParams;
@@ -23,7 +24,7 @@ pub enum RopeCompat {
 /// How to load and run a model.
 #[derive(Clone, Debug, Args)]
 pub struct ModelArgs {
-    /// The model file (GGUF; for a split one, its first part)
+    /// The model file (GGUF; for a split one, its first part), or a store packed from one
     #[arg(value_name = "MODEL.gguf")]
     pub model: PathBuf,
     /// Worker threads [default: physical cores]
@@ -47,6 +48,8 @@ pub struct ModelArgs {
     /// Force an instruction-set level (scalar, avx2, avx512)
     #[arg(long, value_name = "LEVEL")]
     pub isa: Option<String>,
+    #[command(flatten)]
+    pub store: StoreArgs,
 }
 
 impl ModelArgs {
@@ -74,10 +77,15 @@ impl ModelArgs {
             block: self.block.map(|tokens| tokens as usize),
         })
     }
+    /// The file to load: the model, or its store, which is written where there is none.
+    pub fn file(&self) -> Result<PathBuf, Failure> {
+        self.store.prepare(&self.model)
+    }
+
     /// Loads the model.
     pub fn load(&self) -> Result<Arc<Engine>, Failure> {
         let options = self.options()?;
-        Engine::load(&self.model, &options)
+        Engine::load(&self.file()?, &options)
             .map(Arc::new)
             .map_err(|error| load_failure(&self.model, error))
     }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 
-use super::{info, run, serve, synth, verify};
+use super::{info, run, serve, store, synth, verify};
 use crate::kernels::Isa;
 
 /// Version and instruction-set level.
@@ -36,6 +36,10 @@ enum Command {
     Info(info::InfoArgs),
     /// Write a model file of random weights
     Synth(Box<synth::SynthArgs>),
+    /// Pack a model into a store, which is read faster
+    Pack(store::PackArgs),
+    /// Turn a store back into its model, or check that it could be
+    Unpack(store::UnpackArgs),
     /// Check a model file and this machine's kernels on it
     Verify(verify::VerifyArgs),
 }
@@ -47,6 +51,8 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Synth(args) => synth::run(&args),
+        Command::Pack(args) => store::pack(&args),
+        Command::Unpack(args) => store::unpack(&args),
         Command::Verify(args) => verify::run(&args),
     };
     match outcome {

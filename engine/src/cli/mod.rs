@@ -6,6 +6,7 @@ mod failure;
 mod info;
 mod run;
 mod serve;
+mod store;
 pub mod synth;
 mod verify;
 

@@ -88,7 +88,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         header_timeout: Duration::from_secs(args.header_timeout_seconds),
         ..ServeOptions::default()
     };
-    let path = args.model.model.clone();
+    let path = args.model.file()?;
     let parallel = usize::from(args.parallel);
     let load = move || {
         let began = Instant::now();

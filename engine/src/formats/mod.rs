@@ -3,4 +3,5 @@
 
 pub mod blocks;
 pub mod gguf;
+pub mod store;
 pub mod tiles;

@@ -7,6 +7,9 @@ pub enum ModelError {
     /// The container is at fault.
     #[error(transparent)]
     Gguf(#[from] crate::formats::gguf::GgufError),
+    /// The store is at fault.
+    #[error(transparent)]
+    Store(#[from] crate::formats::store::StoreError),
     /// The vocabulary is at fault.
     #[error(transparent)]
     Tokenizer(#[from] crate::tokenizer::TokenizerError),

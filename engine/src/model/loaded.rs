@@ -11,6 +11,7 @@ use super::llama::Llama;
 use super::tensors::{Stored, StoredLinear, Tensors, check_values};
 use super::{ForwardError, ModelError};
 use crate::formats::gguf::{GgufFile, Metadata};
+use crate::formats::store;
 use crate::kernels::{Activations, FpEnv, Isa, Precision};
 use crate::kv::{KvCache, KvShape};
 use crate::ops::{Linear, NonFinite, Tools, YarnRamp, check_finite, linear, rms_norm};
@@ -158,13 +159,18 @@ pub struct LoadedModel {
 }
 
 impl LoadedModel {
-    /// Opens and checks a GGUF file.
+    /// Opens and checks a GGUF file, or a store packed from one.
     pub fn load(path: &Path, options: &LoadOptions) -> Result<Self, ModelError> {
         let stem = path
             .file_stem()
             .unwrap_or(path.as_os_str())
             .to_string_lossy();
-        Self::from_file(GgufFile::open(path)?, &stem, options)
+        let file = if store::is_store(path) {
+            store::open(path)?
+        } else {
+            GgufFile::open(path)?
+        };
+        Self::from_file(file, &stem, options)
     }
 
     /// Checks an open file. `stem` is the model's name where the file gives none.
@@ -212,7 +218,9 @@ impl LoadedModel {
             })?,
         };
         let team = Team::new(options.threads.unwrap_or_else(physical_cores));
-        check_values(&file, &team)?;
+        if !file.is_packed() {
+            check_values(&file, &team)?;
+        }
         let name = meta.opt_str("general.name")?.unwrap_or(stem).to_owned();
         Ok(Self {
             file,

@@ -26,7 +26,11 @@ impl Stored {
             ty: self.info.ty,
             rows: self.rows,
             cols: self.cols,
-            layout: Layout::Rows,
+            layout: if file.is_tiled(&self.info) {
+                Layout::Tiles
+            } else {
+                Layout::Rows
+            },
             bytes: file.bytes(&self.info),
         }
     }
@@ -156,13 +160,12 @@ impl<'a> Tensors<'a> {
         let Some(info) = self.find(name, &[cols, rows])? else {
             return Ok(None);
         };
-        let bytes = self.file.bytes(info);
+        let info = info.clone();
+        let stored = Stored { info, rows, cols };
+        let matrix = stored.matrix(self.file);
         let mut out = vec![0.0; cols * rows];
-        for (row, bytes) in out
-            .chunks_exact_mut(cols)
-            .zip(bytes.chunks_exact(bytes.len() / rows))
-        {
-            info.ty.dequantize_row(bytes, row);
+        for (r, row) in out.chunks_exact_mut(cols).enumerate() {
+            matrix.ty.dequantize_row(&matrix.read_row(r), row);
         }
         Ok(Some(out))
     }

@@ -1,12 +1,15 @@
 //! Opening a GGUF file (or all parts of a split one) and finding tensors in it.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::cursor::Cursor;
 use super::split::{self, SplitName};
 use super::{GgufError, Metadata, header, tensors};
-use crate::formats::blocks::{GgmlType, first_fault};
+use crate::formats::blocks::{GgmlType, ValueFault, first_fault};
+use crate::formats::tiles::{self, TILE_ROWS};
 
 /// Where a tensor lies and what shape it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,18 +38,22 @@ impl TensorInfo {
     pub fn rows(&self) -> usize {
         self.dims[1..].iter().map(|d| *d as usize).product()
     }
+    /// Whether a store keeps it in tiles: whole tiles of rows to each expert.
+    pub(in crate::formats) fn has_tiles(&self) -> bool {
+        self.dims.len() > 1 && tiles::is_tiled(self.ty, self.dims[1] as usize)
+    }
 }
 
 /// The bytes of one part.
 enum Source {
-    Mapped(memmap2::Mmap),
+    Mapped(Arc<memmap2::Mmap>, Range<usize>),
     Owned(Vec<u8>),
 }
 
 impl Source {
     fn bytes(&self) -> &[u8] {
         match self {
-            Self::Mapped(map) => map,
+            Self::Mapped(map, range) => &map[range.clone()],
             Self::Owned(bytes) => bytes,
         }
     }
@@ -67,6 +74,8 @@ pub struct GgufFile {
     index: HashMap<String, usize>,
     sources: Vec<Source>,
     paths: Vec<PathBuf>,
+    /// Tensors with whole tiles of rows lie in tiles.
+    packed: bool,
 }
 
 impl GgufFile {
@@ -97,11 +106,38 @@ impl GgufFile {
             index: HashMap::new(),
             sources: Vec::new(),
             paths: Vec::new(),
+            packed: false,
         }
     }
 
+    /// Opens the parts of a store: ranges of one file, their tensors in tiles.
+    pub(in crate::formats) fn open_packed(
+        path: &Path,
+        parts: impl Iterator<Item = Range<usize>>,
+    ) -> Result<Self, GgufError> {
+        let (map, len) = map(path)?;
+        let mut file: Option<Self> = None;
+        for (i, range) in parts.enumerate() {
+            let bytes = map.get(range.clone()).ok_or(GgufError::Truncated {
+                what: format!("part {}", i + 1),
+                offset: range.start as u64,
+                needed: range.len() as u64,
+                available: (len as u64).saturating_sub(range.start as u64),
+            })?;
+            let part = parse_part(bytes, i)?;
+            let file = file.get_or_insert_with(|| Self::empty(part.version, part.metadata));
+            file.add_tensors(part.tensors)?;
+            file.sources.push(Source::Mapped(Arc::clone(&map), range));
+        }
+        let mut file = file.ok_or(GgufError::BadMagic { found: [0; 4] })?;
+        file.paths.push(path.to_owned());
+        file.packed = true;
+        Ok(file)
+    }
+
     fn open_single(path: &Path) -> Result<Self, GgufError> {
-        let source = map(path)?;
+        let (map, len) = map(path)?;
+        let source = Source::Mapped(map, 0..len);
         let part = parse_part(source.bytes(), 0)?;
         refuse_lone_part(path, &part.metadata)?;
         let mut file = Self::empty(part.version, part.metadata);
@@ -122,16 +158,17 @@ impl GgufFile {
                     path: part_path,
                 });
             }
-            let source = map(&part_path)?;
+            let (map, len) = map(&part_path)?;
+            let source_of_part = Source::Mapped(map, 0..len);
             let in_part = |source| GgufError::InPart {
                 path: part_path.clone(),
                 source: Box::new(source),
             };
-            let part = parse_part(source.bytes(), i).map_err(in_part)?;
+            let part = parse_part(source_of_part.bytes(), i).map_err(in_part)?;
             split::check_part(&part_path, &part.metadata, i, name.count)?;
             let file = file.get_or_insert_with(|| Self::empty(part.version, part.metadata));
             file.add_tensors(part.tensors).map_err(in_part)?;
-            file.sources.push(source);
+            file.sources.push(source_of_part);
             file.paths.push(part_path);
         }
         // A split name has at least one part, so the loop ran.
@@ -165,9 +202,21 @@ impl GgufFile {
     pub fn version(&self) -> u32 {
         self.version
     }
-    /// The files, in order; none for [`GgufFile::parse`].
+    /// The files, in order; none for [`GgufFile::parse`], the store itself for a store.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
+    }
+    /// Whether the file is a store, whose tensors lie in tiles where they can.
+    pub fn is_packed(&self) -> bool {
+        self.packed
+    }
+    /// Whether a tensor's bytes lie in tiles (`formats::tiles`).
+    pub fn is_tiled(&self, tensor: &TensorInfo) -> bool {
+        self.packed && tensor.has_tiles()
+    }
+    /// All bytes of a part.
+    pub(in crate::formats) fn part_bytes(&self, part: usize) -> &[u8] {
+        self.sources[part].bytes()
     }
     /// Bytes of all parts together.
     pub fn file_bytes(&self) -> u64 {
@@ -191,7 +240,7 @@ impl GgufFile {
 
     /// Looks through every weight of one tensor for NaN and infinite scales or values.
     pub fn check_tensor(&self, tensor: &TensorInfo) -> Result<(), GgufError> {
-        match first_fault(tensor.ty, tensor.cols(), self.bytes(tensor)) {
+        match self.first_fault(tensor) {
             None => Ok(()),
             Some(fault) => Err(GgufError::BadValue {
                 name: tensor.name.clone(),
@@ -203,13 +252,29 @@ impl GgufFile {
         }
     }
 
+    fn first_fault(&self, tensor: &TensorInfo) -> Option<ValueFault> {
+        let bytes = self.bytes(tensor);
+        if !self.is_tiled(tensor) {
+            return first_fault(tensor.ty, tensor.cols(), bytes);
+        }
+        let mut rows = vec![0; TILE_ROWS * (tensor.len / tensor.rows())];
+        let tiles = bytes.chunks_exact(rows.len()).enumerate();
+        tiles.into_iter().find_map(|(i, tile)| {
+            tiles::unpack(tensor.ty, tile, &mut rows);
+            let fault = first_fault(tensor.ty, tensor.cols(), &rows)?;
+            let row = i * TILE_ROWS + fault.row;
+            Some(ValueFault { row, ..fault })
+        })
+    }
+
     /// [`GgufFile::check_tensor`] for every tensor; reads the whole file.
     pub fn check_values(&self) -> Result<(), GgufError> {
         self.tensors.iter().try_for_each(|t| self.check_tensor(t))
     }
 }
 
-fn map(path: &Path) -> Result<Source, GgufError> {
+/// A file in memory, and its length.
+fn map(path: &Path) -> Result<(Arc<memmap2::Mmap>, usize), GgufError> {
     let io = |source| GgufError::Io {
         path: path.to_owned(),
         source,
@@ -222,7 +287,8 @@ fn map(path: &Path) -> Result<Source, GgufError> {
     // SAFETY: the mapping is read-only and private to us; that no other process shrinks or
     // rewrites the file while it is open is the documented condition of `GgufFile::open`.
     let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
-    Ok(Source::Mapped(map))
+    let len = map.len();
+    Ok((Arc::new(map), len))
 }
 
 fn parse_part(bytes: &[u8], part: usize) -> Result<Part, GgufError> {

@@ -99,7 +99,7 @@ fn strip<F: Format>(
                     store(first, tokens.start, acc);
                 } else {
                     some_tokens::<F, _>(place, digits, tokens.clone(), |t, acc| {
-                        store(first, t, acc)
+                        store(first, t, acc);
                     });
                 }
             }
@@ -136,7 +136,7 @@ fn strip<F: Format>(
 /// The digits of a batch that a kernel walks through.
 #[derive(Clone, Copy)]
 struct Digits<'a> {
-    digits: &'a [Digit],
+    all: &'a [Digit],
     /// Blocks a token.
     blocks: usize,
     tokens: usize,
@@ -152,7 +152,7 @@ impl<'a> Digits<'a> {
             assert!(whole, "{tokens} tokens of {blocks} blocks");
         }
         Self {
-            digits,
+            all: digits,
             blocks,
             tokens,
         }
@@ -192,7 +192,7 @@ fn one_token<F: Format, P: Place, const H: usize>(
                     place.prefetch(F::BYTES);
                 }
                 let block = F::decode(place);
-                for digit in digits.digits {
+                for digit in digits.all {
                     *acc = F::step(*acc, block, digits.block(digit, t, b));
                 }
             }
@@ -218,7 +218,7 @@ fn some_tokens<F: Format, P: Place>(
             // SAFETY: as in `one_token`.
             let block = unsafe { F::decode(place.forward(b, F::BYTES)) };
             for (t, acc) in run.clone().zip(&mut accs) {
-                for digit in digits.digits {
+                for digit in digits.all {
                     // SAFETY: as above.
                     *acc = unsafe { F::step(*acc, block, digits.block(digit, t, b)) };
                 }

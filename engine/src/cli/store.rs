@@ -1,0 +1,198 @@
+//! `pack`, `unpack`, and the store that `serve` and `run` make of a model.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use sha2::{Digest, Sha256};
+
+use super::failure::Failure;
+use crate::formats::gguf::GgufFile;
+use crate::formats::store::{self, Prelude};
+
+/// Flags of `pack`.
+#[derive(Debug, Args)]
+pub struct PackArgs {
+    /// The model file (GGUF; for a split one, any part)
+    #[arg(value_name = "MODEL.gguf")]
+    model: PathBuf,
+    /// The store to write [default: the one that `serve` would look for]
+    #[arg(long, short = 'o', value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    place: StoreDir,
+    /// Replace the store if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+/// Flags of `unpack`.
+#[derive(Debug, Args)]
+pub struct UnpackArgs {
+    /// The store
+    #[arg(value_name = "STORE")]
+    store: PathBuf,
+    /// Folder for the model's files, under their own names
+    #[arg(
+        long,
+        short = 'o',
+        value_name = "FOLDER",
+        required_unless_present = "verify"
+    )]
+    out: Option<PathBuf>,
+    /// Only rebuild the files in memory and compare their sha256 with the source's
+    #[arg(long, conflicts_with = "out")]
+    verify: bool,
+}
+
+/// Where stores are kept.
+#[derive(Clone, Debug, Args)]
+pub struct StoreDir {
+    /// Folder for stores [default: palindrome-engine/stores in the user's cache folder]
+    #[arg(long, value_name = "FOLDER")]
+    store_dir: Option<PathBuf>,
+}
+
+/// Whether and where to keep a store of a model.
+#[derive(Clone, Debug, Args)]
+pub struct StoreArgs {
+    /// Read the GGUF file as it is: no store is written, and everything is slower
+    #[arg(long)]
+    no_store: bool,
+    #[command(flatten)]
+    place: StoreDir,
+}
+
+/// Packs a model.
+pub fn pack(args: &PackArgs) -> Result<ExitCode, Failure> {
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => args.place.store_of(&args.model)?,
+    };
+    if out.exists() && !args.force {
+        return Err(Failure::new(format!("{} exists", out.display()))
+            .hint("--force replaces it; `unpack --verify` checks it"));
+    }
+    write(&args.model, &out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Turns a store back into its model, or checks that it could be.
+pub fn unpack(args: &UnpackArgs) -> Result<ExitCode, Failure> {
+    let bar = bar("rebuilding");
+    let progress = |done, all| show(&bar, done, all);
+    if let Some(folder) = &args.out {
+        let paths = store::rebuild(&args.store, folder, progress).map_err(Failure::new)?;
+        bar.finish_and_clear();
+        for path in paths {
+            println!("wrote {}", path.display());
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let prelude = store::verify(&args.store, progress).map_err(Failure::new)?;
+    bar.finish_and_clear();
+    for part in prelude.parts {
+        println!(
+            "{}: {} bytes, sha256 {}, rebuilt bit for bit",
+            part.name, part.bytes, part.sha256
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl StoreArgs {
+    /// The file to load for `model`: its store, written first where there is none.
+    pub fn prepare(&self, model: &Path) -> Result<PathBuf, Failure> {
+        if self.no_store || store::is_store(model) || !model.is_file() {
+            return Ok(model.to_owned()); // loading says what is wrong with the file
+        }
+        let path = self.place.store_of(model)?;
+        if fresh(&path, model) {
+            return Ok(path);
+        }
+        match write(model, &path) {
+            Ok(()) => Ok(path),
+            Err(failure) => {
+                eprintln!("{failure}");
+                eprintln!("serving {} without a store, slower", model.display());
+                Ok(model.to_owned())
+            }
+        }
+    }
+}
+
+impl StoreDir {
+    /// Where the store of `model` is or would be.
+    fn store_of(&self, model: &Path) -> Result<PathBuf, Failure> {
+        let folder = match &self.store_dir {
+            Some(folder) => folder.clone(),
+            None => default_dir().ok_or_else(|| {
+                Failure::new("there is no cache folder: neither XDG_CACHE_HOME nor HOME is set")
+                    .hint("--store-dir FOLDER names one, --no-store does without")
+            })?,
+        };
+        let whole = fs::canonicalize(model)
+            .map_err(|error| Failure::new(format!("{}: {error}", model.display())))?;
+        let digest = Sha256::digest(whole.as_os_str().as_encoded_bytes());
+        let stem = whole.file_stem().unwrap_or_default().to_string_lossy();
+        let [a, b, c, d, ..] = digest[..] else {
+            unreachable!("a sha256 has 32 bytes")
+        };
+        let key = u32::from_be_bytes([a, b, c, d]);
+        Ok(folder.join(format!("{stem}-{key:08x}.store")))
+    }
+}
+
+fn default_dir() -> Option<PathBuf> {
+    let set = |name| {
+        std::env::var_os(name)
+            .filter(|v| !v.is_empty())
+            .map(PathBuf::from)
+    };
+    let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(cache.join("palindrome-engine").join("stores"))
+}
+
+/// Whether the store at `path` was packed from `model` as it is now, by length and time.
+fn fresh(path: &Path, model: &Path) -> bool {
+    let Ok(found) = store::read_prelude(path) else {
+        return false;
+    };
+    let Ok(now) = GgufFile::open(model)
+        .map_err(store::StoreError::from)
+        .and_then(|file| Prelude::of(&file))
+    else {
+        return false;
+    };
+    found.same_source(&now)
+}
+
+fn write(model: &Path, out: &Path) -> Result<(), Failure> {
+    let bar = bar("packing");
+    let packed = store::pack(model, out, |done, all| show(&bar, done, all))
+        .map_err(|error| Failure::new(format!("cannot pack {}: {error}", model.display())))?;
+    bar.finish_and_clear();
+    let (tiled, all) = packed.tiled;
+    eprintln!(
+        "packed {} of {all} tensors into {}: {} bytes",
+        tiled,
+        out.display(),
+        packed.bytes
+    );
+    Ok(())
+}
+
+fn bar(what: &str) -> ProgressBar {
+    let style = "{prefix} {bar:32} {bytes} of {total_bytes}, {binary_bytes_per_sec}, {eta} left";
+    let style = ProgressStyle::with_template(style).expect("a sound template");
+    ProgressBar::new(0)
+        .with_style(style)
+        .with_prefix(what.to_owned())
+}
+
+fn show(bar: &ProgressBar, done: u64, all: u64) {
+    bar.set_length(all);
+    bar.set_position(done);
+}

@@ -1,0 +1,136 @@
+//! Writing a store.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::prelude::Prelude;
+use super::{PAGE, StoreError};
+use crate::formats::gguf::{GgufFile, TensorInfo};
+use crate::formats::tiles::{self, TILE_ROWS};
+
+/// What packing did.
+#[derive(Clone, Debug)]
+pub struct Packed {
+    /// Bytes of the store.
+    pub bytes: u64,
+    /// Tensors put into tiles, of how many.
+    pub tiled: (usize, usize),
+}
+
+/// Packs the model at `source` (any part of a split one) into the store `out`, which appears
+/// whole or not at all. Every weight is looked through on the way, so an open store need not be.
+/// `progress` gets the source bytes done, out of all.
+pub fn pack(
+    source: &Path,
+    out: &Path,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Packed, StoreError> {
+    let file = GgufFile::open(source)?;
+    let folder = match out.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(folder).map_err(StoreError::io(folder))?;
+    let mut prelude = Prelude::of(&file)?;
+    let (_, bytes) = prelude.places();
+    check_room(folder, bytes)?;
+    let mut name = out.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = folder.join(name);
+    let written = write(&file, &mut prelude, &part, &mut progress);
+    let done = written.and_then(|()| fs::rename(&part, out).map_err(StoreError::io(out)));
+    if let Err(error) = done {
+        // Best effort: the error to report is the one that stopped the work.
+        let _ = fs::remove_file(&part);
+        return Err(error);
+    }
+    let tensors = file.tensors();
+    Ok(Packed {
+        bytes,
+        tiled: (
+            tensors.iter().filter(|t| t.has_tiles()).count(),
+            tensors.len(),
+        ),
+    })
+}
+
+fn check_room(folder: &Path, needed: u64) -> Result<(), StoreError> {
+    let facts = rustix::fs::statvfs(folder)
+        .map_err(|error| StoreError::io(folder)(std::io::Error::from(error)))?;
+    let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+    if free < needed {
+        return Err(StoreError::NoRoom {
+            path: folder.to_owned(),
+            needed,
+            free,
+        });
+    }
+    Ok(())
+}
+
+fn write(
+    file: &GgufFile,
+    prelude: &mut Prelude,
+    path: &Path,
+    progress: &mut impl FnMut(u64, u64),
+) -> Result<(), StoreError> {
+    let io = StoreError::io(path);
+    let all: u64 = prelude.parts.iter().map(|p| p.bytes).sum();
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(&io)?);
+    out.write_all(&prelude.encode()).map_err(&io)?;
+    let mut before = 0;
+    for part in 0..prelude.parts.len() {
+        let mut hash = Sha256::new();
+        let source = file.part_bytes(part);
+        let mut tensors: Vec<&TensorInfo> =
+            file.tensors().iter().filter(|t| t.part == part).collect();
+        tensors.sort_by_key(|t| t.offset);
+        let mut at = 0;
+        let mut tile = Vec::new();
+        for tensor in tensors {
+            file.check_tensor(tensor)?;
+            let bytes = file.bytes(tensor);
+            plain(&source[at..tensor.offset], &mut hash, &mut out).map_err(&io)?;
+            if tensor.has_tiles() {
+                let len = TILE_ROWS * (tensor.len / tensor.rows());
+                tile.resize(len, 0);
+                for (i, rows) in bytes.chunks_exact(len).enumerate() {
+                    hash.update(rows);
+                    tiles::pack(tensor.ty, rows, &mut tile);
+                    out.write_all(&tile).map_err(&io)?;
+                    progress(before + (tensor.offset + i * len) as u64, all);
+                }
+            } else {
+                plain(bytes, &mut hash, &mut out).map_err(&io)?;
+            }
+            at = tensor.offset + tensor.len;
+            progress(before + at as u64, all);
+        }
+        plain(&source[at..], &mut hash, &mut out).map_err(&io)?;
+        let end = source.len().next_multiple_of(PAGE as usize);
+        out.write_all(&vec![0; end - source.len()]).map_err(&io)?;
+        before += source.len() as u64;
+        progress(before, all);
+        prelude.parts[part].sha256 = hex(&hash.finalize());
+    }
+    out.seek(SeekFrom::Start(0)).map_err(&io)?;
+    out.write_all(&prelude.encode()).map_err(&io)?;
+    let done = out.into_inner().map_err(|error| io(error.into_error()))?;
+    done.sync_all().map_err(&io)
+}
+
+fn plain(bytes: &[u8], hash: &mut Sha256, out: &mut impl Write) -> std::io::Result<()> {
+    hash.update(bytes);
+    out.write_all(bytes)
+}
+
+pub(super) fn hex(digest: &[u8]) -> String {
+    use std::fmt::Write as _;
+    digest.iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("a string takes any text");
+        hex
+    })
+}

@@ -1,0 +1,163 @@
+//! Stores: the same model, bit for bit, and whatever can be wrong with one.
+
+#[path = "support/golden.rs"]
+#[expect(
+    dead_code,
+    reason = "only the paths and tokens of the cases are used here"
+)]
+mod golden;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use palindrome_engine::formats::gguf::GgufFile;
+use palindrome_engine::formats::store::{self, StoreError};
+use palindrome_engine::model::{LoadOptions, LoadedModel};
+
+fn packed(model: &Path) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.store");
+    let (mut last, mut calls) = (0, 0);
+    let done = store::pack(model, &path, |done, all| {
+        assert!(last <= done && done <= all, "progress goes forward");
+        (last, calls) = (done, calls + 1);
+    })
+    .unwrap();
+    assert!(calls > 1);
+    assert_eq!(done.bytes, fs::metadata(&path).unwrap().len());
+    assert!(done.tiled.0 > 0, "{:?} tensors in tiles", done.tiled);
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing but the store is left: {left:?}");
+    (folder, path)
+}
+
+fn bits(path: &Path, tokens: &[u32]) -> Vec<u32> {
+    let model = LoadedModel::load(path, &LoadOptions::default()).unwrap();
+    let logits = model.logits(&tokens[..tokens.len().min(40)]).unwrap();
+    logits.iter().flatten().map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn a_store_gives_the_same_bits_and_its_source_back() {
+    for case in [
+        "gpt-oss-8x4",
+        "gpt-oss-32x2",
+        "llama-mixed",
+        "llama-tied",
+        "shipped-short",
+    ] {
+        let golden = golden::read(case);
+        let model = golden::model_path(&golden);
+        let (folder, path) = packed(&model);
+        assert!(store::is_store(&path) && !store::is_store(&model));
+        assert_eq!(
+            bits(&path, &golden.tokens),
+            bits(&model, &golden.tokens),
+            "{case}"
+        );
+
+        let prelude = store::verify(&path, |_, _| {}).unwrap();
+        assert_eq!(prelude.parts[0].sha256, golden.model_sha256);
+        let out = folder.path().join("back");
+        let files = store::rebuild(&path, &out, |_, _| {}).unwrap();
+        assert_eq!(files, [out.join(model.file_name().unwrap())]);
+        assert!(
+            fs::read(&files[0]).unwrap() == fs::read(&model).unwrap(),
+            "{case}"
+        );
+        // What is there is kept.
+        assert!(matches!(
+            store::rebuild(&path, &out, |_, _| {}),
+            Err(StoreError::Io { .. })
+        ));
+        assert!(files[0].exists());
+    }
+}
+
+#[test]
+fn tiles_really_differ_from_rows() {
+    let golden = golden::read("gpt-oss-8x4");
+    let model = golden::model_path(&golden);
+    let (_folder, path) = packed(&model);
+    let (rows, tiles) = (GgufFile::open(&model).unwrap(), store::open(&path).unwrap());
+    let moved = |name: &str| {
+        let tensor = rows.tensor(name).unwrap();
+        assert_eq!(tiles.tensor(name), Some(tensor));
+        assert_eq!(
+            tiles.is_tiled(tensor),
+            rows.bytes(tensor) != tiles.bytes(tensor),
+            "{name}"
+        );
+        tiles.is_tiled(tensor)
+    };
+    assert!(moved("blk.0.ffn_gate_exps.weight"));
+    assert!(!moved("output_norm.weight"));
+    // A fault is found where it was.
+    tiles.check_values().unwrap();
+}
+
+#[test]
+fn a_damaged_store_is_refused() {
+    let model = golden::model_path(&golden::read("gpt-oss-8x4"));
+    let (folder, path) = packed(&model);
+    let sound = fs::read(&path).unwrap();
+    let check = |what: &str, bytes: &[u8]| {
+        let path = folder.path().join("damaged.store");
+        fs::write(&path, bytes).unwrap();
+        match store::open(&path) {
+            Ok(_) => panic!("{what}: opened"),
+            Err(error) => error.to_string(),
+        }
+    };
+    let changed = |at: usize, byte: u8| {
+        let mut bytes = sound.clone();
+        bytes[at] = byte;
+        bytes
+    };
+    assert!(check("magic", &changed(0, b'X')).contains("not a store"));
+    assert!(check("version", &changed(8, 9)).contains("pack the model again"));
+    assert!(check("JSON", &changed(16, b'!')).contains("prelude is damaged"));
+    assert!(check("length of JSON", &changed(15, 255)).contains("prelude is damaged"));
+    assert!(check("shorter", &sound[..sound.len() - 4096]).contains("bytes long"));
+    assert!(check("prelude only", &sound[..100]).contains("prelude is damaged"));
+    assert!(check("empty", &[]).contains("not a store"));
+    assert!(check("the model's magic", &changed(4096, b'X')).contains("GGUF"));
+
+    // A flipped bit in a weight shows in the hash.
+    let last = sound.iter().rposition(|b| *b != 0).unwrap();
+    let damaged = folder.path().join("flipped.store");
+    fs::write(&damaged, changed(last, sound[last] ^ 1)).unwrap();
+    let error = store::verify(&damaged, |_, _| {}).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Content { part: 1, .. }),
+        "{error}"
+    );
+    let out = folder.path().join("back");
+    assert!(store::rebuild(&damaged, &out, |_, _| {}).is_err());
+    assert_eq!(
+        fs::read_dir(&out).unwrap().count(),
+        0,
+        "no damaged file stays"
+    );
+}
+
+#[test]
+fn a_damaged_model_is_not_packed() {
+    let golden = golden::read("gpt-oss-8x4");
+    let mut bytes = fs::read(golden::model_path(&golden)).unwrap();
+    let file = GgufFile::open(&golden::model_path(&golden)).unwrap();
+    let tensor = file.tensor("blk.0.ffn_gate_exps.weight").unwrap();
+    bytes[tensor.offset] = 255; // NaN as a scale
+    let folder = tempfile::tempdir().unwrap();
+    let (model, out) = (folder.path().join("m.gguf"), folder.path().join("m.store"));
+    fs::write(&model, bytes).unwrap();
+    let error = store::pack(&model, &out, |_, _| {})
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("ffn_gate_exps"), "{error}");
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "only the model is there"
+    );
+}
