@@ -5,6 +5,7 @@
 //! scheduler owns a `model`; a model is straight-line code over `ops` and `kv`; ops call
 //! `kernels` on the threads of a `team`; `formats` reads files.
 
+pub mod bench;
 pub mod chat;
 pub mod cli;
 pub mod formats;
@@ -12,6 +13,7 @@ pub mod kernels;
 pub mod kv;
 pub mod model;
 pub mod ops;
+pub mod probe;
 pub mod sampling;
 pub mod scheduler;
 pub mod server;

@@ -21,15 +21,22 @@ pub enum RopeCompat {
     Ggml,
 }
 
-/// How to load and run a model.
+/// How to load and run a model on so many threads.
 #[derive(Clone, Debug, Args)]
 pub struct ModelArgs {
-    /// The model file (GGUF; for a split one, its first part), or a store packed from one
-    #[arg(value_name = "MODEL.gguf")]
-    pub model: PathBuf,
+    #[command(flatten)]
+    pub load: LoadArgs,
     /// Worker threads [default: physical cores]
     #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+}
+
+/// How to load and run a model.
+#[derive(Clone, Debug, Args)]
+pub struct LoadArgs {
+    /// The model file (GGUF; for a split one, its first part), or a store packed from one
+    #[arg(value_name = "MODEL.gguf")]
+    pub model: PathBuf,
     /// Context of each request in tokens [default: the model's, at most 16384]
     #[arg(long, short = 'c', visible_alias = "ctx-size", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub ctx: Option<u32>,
@@ -52,9 +59,9 @@ pub struct ModelArgs {
     pub store: StoreArgs,
 }
 
-impl ModelArgs {
+impl LoadArgs {
     /// As the engine takes them; an instruction set that is not there is refused here.
-    pub fn options(&self) -> Result<LoadOptions, Failure> {
+    pub fn options(&self, threads: Option<usize>) -> Result<LoadOptions, Failure> {
         if let Some(name) = &self.isa
             && Isa::by_name(name).is_none()
         {
@@ -65,7 +72,7 @@ impl ModelArgs {
             .hint(format!("--isa takes {}", have.join(", "))));
         }
         Ok(LoadOptions {
-            threads: self.threads.map(usize::from),
+            threads,
             ctx: self.ctx.map(|tokens| tokens as usize),
             activations: if self.reference {
                 ActivationFormat::F32
@@ -81,13 +88,23 @@ impl ModelArgs {
     pub fn file(&self) -> Result<PathBuf, Failure> {
         self.store.prepare(&self.model)
     }
+}
 
+impl ModelArgs {
+    /// See [`LoadArgs::options`].
+    pub fn options(&self) -> Result<LoadOptions, Failure> {
+        self.load.options(self.threads.map(usize::from))
+    }
+    /// See [`LoadArgs::file`].
+    pub fn file(&self) -> Result<PathBuf, Failure> {
+        self.load.file()
+    }
     /// Loads the model.
     pub fn load(&self) -> Result<Arc<Engine>, Failure> {
         let options = self.options()?;
         Engine::load(&self.file()?, &options)
             .map(Arc::new)
-            .map_err(|error| load_failure(&self.model, error))
+            .map_err(|error| load_failure(&self.load.model, error))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 
-use super::{info, run, serve, store, synth, verify};
+use super::{bench, info, probe, run, serve, store, synth, verify};
 use crate::kernels::Isa;
 
 /// Version and instruction-set level.
@@ -40,6 +40,10 @@ enum Command {
     Pack(store::PackArgs),
     /// Turn a store back into its model, or check that it could be
     Unpack(store::UnpackArgs),
+    /// Measure this machine's limits: memory, arithmetic, disk
+    Probe(probe::ProbeArgs),
+    /// Time prompts and decoding at given lengths
+    Bench(Box<bench::BenchArgs>),
     /// Check a model file and this machine's kernels on it
     Verify(verify::VerifyArgs),
 }
@@ -53,6 +57,8 @@ pub fn main() -> ExitCode {
         Command::Synth(args) => synth::run(&args),
         Command::Pack(args) => store::pack(&args),
         Command::Unpack(args) => store::unpack(&args),
+        Command::Probe(args) => probe::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Verify(args) => verify::run(&args),
     };
     match outcome {

@@ -1,9 +1,11 @@
 //! The command line: one file a command, and `entry` that picks one.
 
 mod args;
+mod bench;
 mod entry;
 mod failure;
 mod info;
+mod probe;
 mod run;
 mod serve;
 mod store;

@@ -78,7 +78,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let app = Arc::new(App::new(AppOptions {
         keys,
         alias: args.alias.clone(),
-        model_path: args.model.model.display().to_string(),
+        model_path: args.model.load.model.display().to_string(),
         body_limit_bytes: args.body_limit_mib as usize * 1024 * 1024,
     }));
     let options = ServeOptions {
@@ -112,7 +112,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let on_bound = |address| eprintln!("listening on http://{address}");
     match serve(&options, app, on_bound, load) {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(ServeError::Load(message)) => Err(load_failure(&args.model.model, message)),
+        Err(ServeError::Load(message)) => Err(load_failure(&args.model.load.model, message)),
         Err(error) => Err(Failure::new(error)),
     }
 }

@@ -13,6 +13,7 @@ mod fp_env;
 mod isa;
 mod lanes;
 mod matmul;
+pub mod peak;
 mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod sse2;

@@ -3,6 +3,7 @@
 mod floats;
 mod formats;
 mod mxcsr;
+pub(super) mod peak;
 mod place;
 mod tile;
 

@@ -3,6 +3,7 @@
 
 mod floats;
 mod formats;
+pub(super) mod peak;
 mod place;
 mod tile;
 
