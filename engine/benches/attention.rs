@@ -9,7 +9,7 @@ use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
 };
 use palindrome_engine::kv::{KvCache, KvShape};
-use palindrome_engine::ops::{AttentionShape, attention};
+use palindrome_engine::ops::{AttentionShape, Place, attention};
 use palindrome_engine::team::Team;
 
 const HEADS: usize = 64;
@@ -48,6 +48,12 @@ fn attend(criterion: &mut Criterion) {
     for (name, tokens, before) in cases {
         let cache = filled(before + tokens);
         let q = wave(tokens * HEADS * HEAD_DIM, 0.91);
+        let places: Vec<Place> = (before..before + tokens)
+            .map(|position| Place {
+                segment: 0,
+                position,
+            })
+            .collect();
         let mut group = criterion.benchmark_group(format!("attention/{name}"));
         group.sampling_mode(SamplingMode::Flat);
         group.throughput(Throughput::Elements(tokens as u64));
@@ -62,8 +68,9 @@ fn attend(criterion: &mut Criterion) {
             let mut out = Vec::new();
             group.bench_function(BenchmarkId::from_parameter(kind), |bencher| {
                 bencher.iter(|| {
-                    let layer = cache.layer(0);
-                    attention(&team, &shape, &q, before, &layer, Some(&sinks), &mut out);
+                    let layers = [cache.layer(0)];
+                    let sinks = Some(&sinks[..]);
+                    attention(&team, &shape, &q, &places, &layers, sinks, &mut out);
                     black_box(&out);
                 });
             });
