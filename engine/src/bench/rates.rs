@@ -90,7 +90,7 @@ mod tests {
         assert!((rates.mean_ts() - 175.0 / 3.0).abs() < 1e-12);
         assert_eq!(rates.median_ts(), 50.0);
         // Deviations 41.67, -8.33, -33.33: squares sum to 2916.67.
-        assert!((rates.stddev_ts().unwrap() - 1458.333_333_f64.sqrt()).abs() < 1e-6);
+        assert!((rates.stddev_ts().unwrap() - 1458.333333_f64.sqrt()).abs() < 1e-6);
         let one = Rates::new(8, &[Duration::ZERO]);
         assert_eq!((one.stddev_ts(), one.samples_ns[0]), (None, 1));
     }

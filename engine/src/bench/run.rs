@@ -65,15 +65,14 @@ pub fn run(
             source,
         };
         let ready = base.take().filter(|cache| cache.len() == test.depth);
-        let cache = match ready {
-            Some(cache) => cache,
-            None => {
-                progress(&format!("{test}: filling {} tokens", test.depth));
-                let mut cache = model.new_cache();
-                let tokens = tokens(settings.seed, 0, test.depth, model.vocab());
-                prefill(&model, &mut cache, &tokens).map_err(failed)?;
-                cache
-            }
+        let cache = if let Some(cache) = ready {
+            cache
+        } else {
+            progress(&format!("{test}: filling {} tokens", test.depth));
+            let mut cache = model.new_cache();
+            let tokens = tokens(settings.seed, 0, test.depth, model.vocab());
+            prefill(&model, &mut cache, &tokens).map_err(failed)?;
+            cache
         };
         let began = unix_seconds();
         let meter = LoadMeter::start();
