@@ -84,7 +84,7 @@ criterion_group! {
     config = Criterion::default()
         .sample_size(10)
         .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_millis(1000));
+        .measurement_time(Duration::from_secs(1));
     targets = attend
 }
 criterion_main!(benches);
