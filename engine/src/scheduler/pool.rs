@@ -20,7 +20,8 @@ const SPARE_CONTEXTS: usize = 2;
 /// Kept sequences, least recently used first.
 ///
 /// Running and kept sequences together never hold more than `slots + 2` contexts of positions:
-/// every running request counts as a whole context, whatever it holds so far.
+/// every running request counts as a whole context, whatever it holds so far, and so does the
+/// next one, which may begin as a copy of a kept sequence.
 pub(super) struct Pool {
     sequences: Vec<Sequence>,
     ctx: usize,
@@ -102,8 +103,8 @@ impl Pool {
     /// Gives up the least recently used sequences that there is no room for beside `running`
     /// requests.
     pub fn keep_within(&mut self, running: usize) {
-        let contexts = (self.slots + SPARE_CONTEXTS).saturating_sub(running);
-        let most_positions = contexts * self.ctx;
+        let running_soon = (running + 1).min(self.slots);
+        let most_positions = (self.slots + SPARE_CONTEXTS - running_soon) * self.ctx;
         let total = |s: &[Sequence]| s.iter().map(|s| s.tokens.len()).sum::<usize>();
         while self.sequences.len() > self.slots + SPARE || total(&self.sequences) > most_positions {
             self.sequences.remove(0);
@@ -192,8 +193,8 @@ mod tests {
             pool.keep_within(running);
             pool.sequences.len()
         };
-        assert_eq!(kept(&mut pool, 0), 4);
-        assert_eq!(kept(&mut pool, 1), 3);
+        assert_eq!(kept(&mut pool, 0), 3);
+        assert_eq!(kept(&mut pool, 1), 2);
         assert_eq!(kept(&mut pool, 2), 2);
         assert_eq!(pool.sequences[0].tokens[0], 3);
     }
