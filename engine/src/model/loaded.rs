@@ -260,6 +260,11 @@ impl LoadedModel {
         self.team.threads()
     }
 
+    /// The threads that passes run on.
+    pub(crate) fn team(&self) -> &Team {
+        &self.team
+    }
+
     /// Instructions in use.
     pub fn isa(&self) -> Isa {
         self.isa

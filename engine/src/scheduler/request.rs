@@ -150,7 +150,7 @@ pub struct EngineStats {
     pub generate_seconds: f64,
     /// Forward passes.
     pub passes: u64,
-    /// Seconds spent in them, by the clock.
+    /// Seconds spent in them and in choosing tokens, by the clock.
     pub pass_seconds: f64,
     /// Requests waiting.
     pub waiting: usize,

@@ -29,6 +29,8 @@ pub(super) struct Running {
     job: Job,
     cache_n: usize,
     sampler: Sampler,
+    /// Chosen after the last pass, and not yet reported.
+    chosen: Option<TokenEvent>,
     generated: Vec<u32>,
     /// Tokens to generate at most.
     most: usize,
@@ -50,6 +52,7 @@ impl Running {
             cache_n: sequence.tokens.len(),
             sequence,
             sampler: Sampler::new(request.sampling.clone()),
+            chosen: None,
             generated: Vec::new(),
             most: request.max_tokens.map_or(room, |most| most.min(room)),
             taken: now,
@@ -109,45 +112,51 @@ impl Running {
         self.sequence.cache.truncate(self.sequence.tokens.len());
     }
 
-    /// Takes the outcome of a pass over `n` of its tokens; `logits` are those of the last one, if
-    /// the prompt is complete with it. Says when the request ends.
-    pub fn advance(&mut self, n: usize, logits: &[f32], queue: &Queue) -> Option<End> {
-        let left = self.prompt_left();
-        if left > 0 {
-            let prompt = &self.job.request.prompt;
-            let done = self.sequence.tokens.len();
-            self.sequence
-                .tokens
-                .extend_from_slice(&prompt[done..done + n]);
-            let complete = left == n;
-            if complete {
-                self.last = Instant::now();
-                self.prompt_time = self.last - self.taken;
-            }
-            queue.count(|s| {
-                s.prompt_tokens += n as u64;
-                if complete {
-                    s.prompt_seconds += self.prompt_time.as_secs_f64();
-                }
-            });
-            if !complete {
-                return None;
-            }
-        } else {
-            self.sequence.tokens.extend(self.generated.last());
+    /// Chooses the next token from the logits of a pass; nothing to do without any.
+    pub fn choose(&mut self, logits: &[f32]) {
+        if logits.is_empty() || self.most == 0 {
+            return;
         }
-        self.generate(logits, queue)
+        let id = self.sampler.choose(logits);
+        let alternatives = self.job.request.logprobs;
+        let alternatives = alternatives.map(|n| log_probs(logits, id, n));
+        let (logprob, top) = alternatives.map_or((None, Vec::new()), |l| (Some(l.chosen), l.top));
+        self.chosen = Some(TokenEvent { id, logprob, top });
     }
 
-    /// Chooses the next token and reports it.
-    fn generate(&mut self, logits: &[f32], queue: &Queue) -> Option<End> {
-        if self.most == 0 {
-            return Some(End::Done(Finish::Length));
+    /// Takes in that a pass over `n` of its tokens went well, at `passed`, and reports the token
+    /// chosen after it, if the prompt is complete by now. Says when the request ends.
+    pub fn advance(&mut self, n: usize, passed: Instant, queue: &Queue) -> Option<End> {
+        let left = self.prompt_left();
+        if left == 0 {
+            self.sequence.tokens.extend(self.generated.last());
+            return self.report(queue);
         }
-        let request = &self.job.request;
-        let id = self.sampler.choose(logits);
+        let prompt = &self.job.request.prompt;
+        let done = self.sequence.tokens.len();
+        self.sequence
+            .tokens
+            .extend_from_slice(&prompt[done..done + n]);
+        let complete = left == n;
+        if complete {
+            self.last = passed;
+            self.prompt_time = passed - self.taken;
+        }
+        let prompt_seconds = self.prompt_time.as_secs_f64();
+        queue.count(|s| {
+            s.prompt_tokens += n as u64;
+            s.prompt_seconds += prompt_seconds;
+        });
+        if complete { self.report(queue) } else { None }
+    }
+
+    /// Reports the token chosen; there is none where none was to be generated.
+    fn report(&mut self, queue: &Queue) -> Option<End> {
+        let Some(token) = self.chosen.take() else {
+            return Some(End::Done(Finish::Length));
+        };
+        let id = token.id;
         self.generated.push(id);
-        let alternatives = request.logprobs.map(|n| log_probs(logits, id, n));
         let now = Instant::now();
         self.first.get_or_insert(now);
         let step = now - self.last;
@@ -156,11 +165,9 @@ impl Running {
             s.generated_tokens += 1;
             s.generate_seconds += step.as_secs_f64();
         });
-        let (logprob, top) = alternatives.map_or((None, Vec::new()), |l| (Some(l.chosen), l.top));
-        let event = GenEvent::Token(TokenEvent { id, logprob, top });
-        if self.job.events.send(event).is_err() {
+        if self.job.events.send(GenEvent::Token(token)).is_err() {
             Some(End::Cancelled)
-        } else if request.stop_tokens.contains(&id) {
+        } else if self.job.request.stop_tokens.contains(&id) {
             Some(End::Done(Finish::Stop))
         } else if self.generated.len() == self.most {
             Some(End::Done(Finish::Length))

@@ -28,6 +28,8 @@ pub(super) trait Forward {
     fn new_cache(&self) -> KvCache;
     /// As [`LoadedModel::forward_batch`].
     fn forward_batch(&self, segments: &mut [Segment<'_>]) -> Vec<Result<Vec<f32>, ForwardError>>;
+    /// Runs `job` for each item, on as many threads as passes take.
+    fn each<T: Send>(&self, items: &mut [T], job: impl Fn(&mut T) + Sync);
 }
 
 impl Forward for LoadedModel {
@@ -42,6 +44,10 @@ impl Forward for LoadedModel {
     }
     fn forward_batch(&self, segments: &mut [Segment<'_>]) -> Vec<Result<Vec<f32>, ForwardError>> {
         LoadedModel::forward_batch(self, segments)
+    }
+    fn each<T: Send>(&self, items: &mut [T], job: impl Fn(&mut T) + Sync) {
+        self.team()
+            .for_chunks(items, 1, |_, item| item.iter_mut().for_each(&job));
     }
 }
 
@@ -87,13 +93,8 @@ impl<'a, M: Forward> Scheduler<'a, M> {
         }
         let counts = self.plan();
         let began = Instant::now();
-        let results = self.pass(&counts);
-        let seconds = began.elapsed().as_secs_f64();
-        self.queue.count(|s| {
-            s.passes += 1;
-            s.pass_seconds += seconds;
-        });
-        self.take(&counts, results);
+        let outcomes = self.pass(&counts);
+        self.take(&counts, outcomes, began);
         true
     }
 
@@ -176,15 +177,28 @@ impl<'a, M: Forward> Scheduler<'a, M> {
             .unwrap_or_else(|_| self.running.iter_mut().zip(counts).map(alone).collect())
     }
 
-    /// Hands the results to their requests; those that end leave their slots.
-    fn take(&mut self, counts: &[usize], results: Vec<Option<Outcome>>) {
-        let requests = std::mem::take(&mut self.running);
-        for ((mut request, &n), result) in requests.into_iter().zip(counts).zip(results) {
-            let end = match result {
+    /// Chooses the next tokens, then hands the outcomes of the pass begun at `began` to their
+    /// requests; those that end leave their slots.
+    fn take(&mut self, counts: &[usize], outcomes: Vec<Option<Outcome>>, began: Instant) {
+        let passed = Instant::now();
+        let requests = std::mem::take(&mut self.running).into_iter();
+        let mut all: Vec<(Running, Option<Outcome>)> = requests.zip(outcomes).collect();
+        self.model.each(&mut all, |(request, outcome)| {
+            if let Some(Ok(logits)) = outcome
+                && let Err(error) = guarded(|| request.choose(logits))
+            {
+                *outcome = Some(Err(error));
+            }
+        });
+        self.queue.count(|s| {
+            s.passes += 1;
+            s.pass_seconds += began.elapsed().as_secs_f64();
+        });
+        for ((mut request, outcome), &n) in all.into_iter().zip(counts) {
+            let end = match outcome {
                 None => None,
                 Some(Err(error)) => Some(End::Failed(error)),
-                Some(Ok(logits)) => guarded(|| request.advance(n, &logits, self.queue))
-                    .unwrap_or_else(|error| Some(End::Failed(error))),
+                Some(Ok(_)) => request.advance(n, passed, self.queue),
             };
             match end {
                 Some(end) => self.retire(request, end),
@@ -247,20 +261,22 @@ fn forward<M: Forward>(
     }
     let mut results = results?.into_iter();
     let mut next = || match results.next() {
-        Some(result) => result.map_err(from_forward),
+        Some(result) => result.map_err(EngineError::from),
         None => Err(internal("a pass without a result")),
     };
     Ok(counts.iter().map(|&n| (n > 0).then(&mut next)).collect())
 }
 
-fn from_forward(error: ForwardError) -> EngineError {
-    match error {
-        ForwardError::BadToken { id, vocab } => EngineError::BadToken { id, vocab },
-        ForwardError::ContextFull { needed, ctx } => EngineError::ContextExceeded {
-            n_prompt_tokens: needed,
-            n_ctx: ctx,
-        },
-        ForwardError::NonFinite { .. } => EngineError::Numeric(error.to_string()),
+impl From<ForwardError> for EngineError {
+    fn from(error: ForwardError) -> Self {
+        match error {
+            ForwardError::BadToken { id, vocab } => Self::BadToken { id, vocab },
+            ForwardError::ContextFull { needed, ctx } => Self::ContextExceeded {
+                n_prompt_tokens: needed,
+                n_ctx: ctx,
+            },
+            ForwardError::NonFinite { .. } => Self::Numeric(error.to_string()),
+        }
     }
 }
 

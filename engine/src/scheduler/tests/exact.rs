@@ -42,6 +42,9 @@ impl Forward for Swapping<'_> {
     fn new_cache(&self) -> KvCache {
         self.model.new_cache()
     }
+    fn each<T: Send>(&self, items: &mut [T], job: impl Fn(&mut T) + Sync) {
+        self.model.each(items, job);
+    }
     fn forward_batch(&self, segments: &mut [Segment<'_>]) -> Vec<Result<Vec<f32>, ForwardError>> {
         let mut results = self.model.forward_batch(segments);
         if self.passes.fetch_add(1, Ordering::Relaxed) == self.pass {

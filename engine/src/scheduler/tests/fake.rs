@@ -85,6 +85,9 @@ impl Forward for Fake {
             ctx: self.ctx,
         })
     }
+    fn each<T: Send>(&self, items: &mut [T], job: impl Fn(&mut T) + Sync) {
+        items.iter_mut().for_each(job);
+    }
     fn forward_batch(&self, segments: &mut [Segment<'_>]) -> Vec<Result<Vec<f32>, ForwardError>> {
         let seen = |s: &Segment<'_>| Seen {
             first: if s.cache.is_empty() {

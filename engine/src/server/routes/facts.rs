@@ -146,7 +146,7 @@ fn prometheus(stats: &EngineStats) -> String {
         (
             "passes_seconds_total",
             "counter",
-            "Seconds spent in forward passes, by the clock.",
+            "Seconds spent in forward passes and in choosing tokens, by the clock.",
             stats.pass_seconds,
         ),
         (
