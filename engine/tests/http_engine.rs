@@ -121,7 +121,7 @@ fn a_port_in_use_is_said_so() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let refused = engine()
-        .args(["serve", model.arg(), "--port", &port])
+        .args(["serve", model.arg(), "--no-store", "--port", &port])
         .output()
         .unwrap();
     assert_eq!(refused.status.code(), Some(1));
