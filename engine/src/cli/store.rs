@@ -109,11 +109,23 @@ impl StoreArgs {
             return Ok(model.to_owned()); // loading says what is wrong with the file
         }
         let path = self.place.store_of(model)?;
-        if fresh(&path, model) {
-            return Ok(path);
-        }
-        match write(model, &path) {
-            Ok(()) => Ok(path),
+        let written = if fresh(&path, model) {
+            Ok(())
+        } else {
+            write(model, &path)
+        };
+        match written.and_then(|()| store::read_prelude(&path).map_err(Failure::new)) {
+            Ok(prelude) => {
+                for part in prelude.parts {
+                    eprintln!(
+                        "reading {} (sha256 {}) from its store {}",
+                        part.name,
+                        part.sha256,
+                        path.display()
+                    );
+                }
+                Ok(path)
+            }
             Err(failure) => {
                 eprintln!("{failure}");
                 eprintln!("serving {} without a store, slower", model.display());

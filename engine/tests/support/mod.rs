@@ -14,6 +14,8 @@ use std::time::Duration;
 /// The program, with nothing of the caller's terminal.
 pub fn engine() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_palindrome-engine"));
+    // Stores of the tests' models stay out of the user's cache.
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command.env("NO_COLOR", "1").stdin(Stdio::null());
     command
 }
