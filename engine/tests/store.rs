@@ -10,7 +10,8 @@ mod golden;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use palindrome_engine::formats::gguf::GgufFile;
+use palindrome_engine::formats::blocks::GgmlType;
+use palindrome_engine::formats::gguf::{GgufFile, GgufWriter, Value};
 use palindrome_engine::formats::store::{self, StoreError};
 use palindrome_engine::model::{LoadOptions, LoadedModel};
 
@@ -92,8 +93,88 @@ fn tiles_really_differ_from_rows() {
     };
     assert!(moved("blk.0.ffn_gate_exps.weight"));
     assert!(!moved("output_norm.weight"));
-    // A fault is found where it was.
     tiles.check_values().unwrap();
+}
+
+#[test]
+fn a_fault_in_a_tile_is_found_in_its_row() {
+    let model = golden::model_path(&golden::read("gpt-oss-8x4"));
+    let (folder, path) = packed(&model);
+    let sound = store::open(&path).unwrap();
+    let tensor = sound.tensor("blk.0.ffn_gate_exps.weight").unwrap();
+    // The second tile's first scales are those of its rows, one after another.
+    let row_bytes = tensor.len / tensor.rows();
+    let at = 4096 + tensor.offset + 16 * row_bytes + 5;
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[at] = 255;
+    let damaged = folder.path().join("nan.store");
+    fs::write(&damaged, bytes).unwrap();
+    let error = store::open(&damaged).unwrap().check_values().unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("row 21"), "{error}");
+}
+
+#[test]
+fn packers_of_one_store_wait_for_each_other() {
+    let model = golden::model_path(&golden::read("gpt-oss-8x4"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.store");
+    // What a killed packer left is taken over.
+    fs::write(folder.path().join("model.store.part"), vec![7; 10_000_000]).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| store::pack(&model, &path, |_, _| {}).unwrap());
+        }
+    });
+    store::verify(&path, |_, _| {}).unwrap();
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing but the store is left: {left:?}");
+}
+
+#[test]
+fn a_split_model_is_one_store() {
+    let tensor = |name: &str, rows: u64| {
+        let mut writer = GgufWriter::default();
+        writer.tensor(name, GgmlType::Q8_0, &[64, rows]);
+        writer
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let parts = [("a", 32u64), ("b", 17), ("c", 16)];
+    for (i, (name, rows)) in parts.into_iter().enumerate() {
+        let mut writer = tensor(name, rows);
+        writer.set("split.no", Value::U16(i as u16));
+        writer.set("split.count", Value::U16(3));
+        writer.set("split.tensors.count", Value::I32(3));
+        let mut data = Vec::new();
+        for r in 0..rows {
+            let row: Vec<f32> = (0..64).map(|c| (r * 64 + c) as f32).collect();
+            GgmlType::Q8_0.quantize_row(&row, &mut data);
+        }
+        let file = fs::File::create(folder.path().join(format!("m-0000{}-of-00003.gguf", i + 1)));
+        writer.write(&mut file.unwrap(), &[data]).unwrap();
+    }
+    let second = folder.path().join("m-00002-of-00003.gguf");
+    let (out, path) = packed(&second);
+    let (rows, tiles) = (
+        GgufFile::open(&second).unwrap(),
+        store::open(&path).unwrap(),
+    );
+    let moved = |name| {
+        let tensor = rows.tensor(name).unwrap();
+        rows.bytes(tensor) != tiles.bytes(tensor)
+    };
+    assert_eq!(["a", "b", "c"].map(moved), [true, false, true]);
+    assert_eq!(tiles.stem(), "m-00001-of-00003");
+    assert_eq!(rows.stem(), "m-00001-of-00003");
+    let back = store::rebuild(&path, &out.path().join("back"), |_, _| {}).unwrap();
+    assert_eq!(back.len(), 3);
+    for file in back {
+        let source = folder.path().join(file.file_name().unwrap());
+        assert!(
+            fs::read(&file).unwrap() == fs::read(&source).unwrap(),
+            "{source:?}"
+        );
+    }
 }
 
 #[test]

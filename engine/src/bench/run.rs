@@ -5,7 +5,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::row::Setting;
 use super::{BenchError, Cost, Limits, Rates, Row, Test, Work};
-use crate::formats::gguf::GgufFile;
 use crate::formats::store;
 use crate::kv::KvCache;
 use crate::model::{ForwardError, LoadOptions, LoadedModel, Want};
@@ -36,11 +35,7 @@ pub fn run(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Row>, BenchError> {
     progress("loading the model");
-    let file = if store::is_store(path) {
-        store::open(path)?
-    } else {
-        GgufFile::open(path)?
-    };
+    let file = store::open_model(path)?;
     let cost = Cost::of(&file, options.activations)?;
     drop(file);
     let model = LoadedModel::load(path, options)?;

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use super::failure::Failure;
 use crate::chat::ChatTemplate;
 use crate::formats::gguf::{GgufFile, TensorInfo, Value};
+use crate::formats::store;
 use crate::tokenizer::Tokenizer;
 
 /// Flags of `info`.
@@ -27,7 +28,7 @@ pub struct InfoArgs {
 pub fn run(args: &InfoArgs) -> Result<ExitCode, Failure> {
     let at =
         |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", args.model.display()));
-    let file = GgufFile::open(&args.model).map_err(|error| at(&error))?;
+    let file = store::open_model(&args.model).map_err(|error| at(&error))?;
     let facts = facts(&file).map_err(|error| at(&error))?;
     let text = if args.json {
         let mut text = serde_json::to_string_pretty(&facts).map_err(|error| at(&error))?;

@@ -88,9 +88,11 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         header_timeout: Duration::from_secs(args.header_timeout_seconds),
         ..ServeOptions::default()
     };
-    let path = args.model.file()?;
     let parallel = usize::from(args.parallel);
+    let model = args.model.clone();
     let load = move || {
+        // The port is open by now, and says that the model is loading.
+        let path = model.file().map_err(|failure| failure.to_string())?;
         let began = Instant::now();
         let engine = LoadedModel::load(&path, &engine_options)
             .and_then(|model| Engine::start(model, parallel))

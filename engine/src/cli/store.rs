@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::failure::Failure;
 use crate::formats::gguf::GgufFile;
 use crate::formats::store::{self, Prelude};
+use crate::model::SUPPORTED_ARCHITECTURES;
 
 /// Flags of `pack`.
 #[derive(Debug, Args)]
@@ -67,9 +68,12 @@ pub struct StoreArgs {
 
 /// Packs a model.
 pub fn pack(args: &PackArgs) -> Result<ExitCode, Failure> {
-    let out = match &args.out {
-        Some(out) => out.clone(),
-        None => args.place.store_of(&args.model)?,
+    let out = if let Some(out) = &args.out {
+        out.clone()
+    } else {
+        let file = GgufFile::open(&args.model)
+            .map_err(|error| Failure::new(format!("{}: {error}", args.model.display())))?;
+        args.place.store_of(&file.paths()[0])?
     };
     if out.exists() && !args.force {
         return Err(Failure::new(format!("{} exists", out.display()))
@@ -105,11 +109,14 @@ pub fn unpack(args: &UnpackArgs) -> Result<ExitCode, Failure> {
 impl StoreArgs {
     /// The file to load for `model`: its store, written first where there is none.
     pub fn prepare(&self, model: &Path) -> Result<PathBuf, Failure> {
-        if self.no_store || store::is_store(model) || !model.is_file() {
-            return Ok(model.to_owned()); // loading says what is wrong with the file
+        if self.no_store {
+            return Ok(model.to_owned());
         }
-        let path = self.place.store_of(model)?;
-        let written = if fresh(&path, model) {
+        let Some(file) = packable(model) else {
+            return Ok(model.to_owned()); // a store, or loading says what is wrong with it
+        };
+        let path = self.place.store_of(&file.paths()[0])?;
+        let written = if fresh(&path, &file) {
             Ok(())
         } else {
             write(model, &path)
@@ -128,7 +135,7 @@ impl StoreArgs {
             }
             Err(failure) => {
                 eprintln!("{failure}");
-                eprintln!("serving {} without a store, slower", model.display());
+                eprintln!("reading {} without a store, slower", model.display());
                 Ok(model.to_owned())
             }
         }
@@ -136,7 +143,7 @@ impl StoreArgs {
 }
 
 impl StoreDir {
-    /// Where the store of `model` is or would be.
+    /// Where the store of `model`, the first file of it, is or would be.
     fn store_of(&self, model: &Path) -> Result<PathBuf, Failure> {
         let folder = match &self.store_dir {
             Some(folder) => folder.clone(),
@@ -167,25 +174,29 @@ fn default_dir() -> Option<PathBuf> {
     Some(cache.join("palindrome-engine").join("stores"))
 }
 
-/// Whether the store at `path` was packed from `model` as it is now, by length and time.
-fn fresh(path: &Path, model: &Path) -> bool {
+/// Whether the store at `path` was packed from `file` as it is now, by length and times.
+fn fresh(path: &Path, file: &GgufFile) -> bool {
     let Ok(found) = store::read_prelude(path) else {
         return false;
     };
-    let Ok(now) = GgufFile::open(model)
-        .map_err(store::StoreError::from)
-        .and_then(|file| Prelude::of(&file))
-    else {
-        return false;
-    };
-    found.same_source(&now)
+    Prelude::of(file).is_ok_and(|now| found.same_source(&now))
+}
+
+/// The model's file, if it is one that can be packed and served.
+fn packable(model: &Path) -> Option<GgufFile> {
+    let file = GgufFile::open(model).ok()?;
+    let architecture = file.metadata().str("general.architecture").ok()?;
+    SUPPORTED_ARCHITECTURES
+        .contains(&architecture)
+        .then_some(file)
 }
 
 fn write(model: &Path, out: &Path) -> Result<(), Failure> {
     let bar = bar("packing");
-    let packed = store::pack(model, out, |done, all| show(&bar, done, all))
-        .map_err(|error| Failure::new(format!("cannot pack {}: {error}", model.display())))?;
+    let packed = store::pack(model, out, |done, all| show(&bar, done, all));
     bar.finish_and_clear();
+    let packed = packed
+        .map_err(|error| Failure::new(format!("cannot pack {}: {error}", model.display())))?;
     let (tiled, all) = packed.tiled;
     eprintln!(
         "packed {} of {all} tensors into {}: {} bytes",

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::failure::Failure;
 use crate::formats::blocks::first_fault;
 use crate::formats::gguf::GgufFile;
+use crate::formats::store;
 use crate::kernels::Isa;
 use crate::model::LoadOptions;
 use crate::scheduler::{Engine, GenEvent, GenRequest, TokenEvent};
@@ -48,7 +49,7 @@ pub struct VerifyArgs {
 pub fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     let at =
         |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", args.model.display()));
-    let file = GgufFile::open(&args.model).map_err(|error| at(&error))?;
+    let file = store::open_model(&args.model).map_err(|error| at(&error))?;
     println!("ok       structure: {} tensors", file.tensors().len());
     let tokenizer = Tokenizer::from_metadata(file.metadata()).map_err(|error| at(&error))?;
     let mut findings = values(&file);

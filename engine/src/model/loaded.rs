@@ -161,15 +161,8 @@ pub struct LoadedModel {
 impl LoadedModel {
     /// Opens and checks a GGUF file, or a store packed from one.
     pub fn load(path: &Path, options: &LoadOptions) -> Result<Self, ModelError> {
-        let stem = path
-            .file_stem()
-            .unwrap_or(path.as_os_str())
-            .to_string_lossy();
-        let file = if store::is_store(path) {
-            store::open(path)?
-        } else {
-            GgufFile::open(path)?
-        };
+        let file = store::open_model(path)?;
+        let stem = file.stem();
         Self::from_file(file, &stem, options)
     }
 

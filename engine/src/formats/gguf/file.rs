@@ -74,6 +74,8 @@ pub struct GgufFile {
     index: HashMap<String, usize>,
     sources: Vec<Source>,
     paths: Vec<PathBuf>,
+    /// Name of the (first) GGUF file.
+    name: PathBuf,
     /// Tensors with whole tiles of rows lie in tiles.
     packed: bool,
 }
@@ -106,13 +108,16 @@ impl GgufFile {
             index: HashMap::new(),
             sources: Vec::new(),
             paths: Vec::new(),
+            name: PathBuf::new(),
             packed: false,
         }
     }
 
-    /// Opens the parts of a store: ranges of one file, their tensors in tiles.
+    /// Opens the parts of a store: ranges of one file, their tensors in tiles. `name` is the
+    /// source's, from before it was packed.
     pub(in crate::formats) fn open_packed(
         path: &Path,
+        name: &Path,
         parts: impl Iterator<Item = Range<usize>>,
     ) -> Result<Self, GgufError> {
         let (map, len) = map(path)?;
@@ -131,6 +136,7 @@ impl GgufFile {
         }
         let mut file = file.ok_or(GgufError::BadMagic { found: [0; 4] })?;
         file.paths.push(path.to_owned());
+        name.clone_into(&mut file.name);
         file.packed = true;
         Ok(file)
     }
@@ -144,6 +150,7 @@ impl GgufFile {
         file.add_tensors(part.tensors)?;
         file.sources.push(source);
         file.paths.push(path.to_owned());
+        path.clone_into(&mut file.name);
         Ok(file)
     }
 
@@ -172,9 +179,10 @@ impl GgufFile {
             file.paths.push(part_path);
         }
         // A split name has at least one part, so the loop ran.
-        let Some(file) = file else {
+        let Some(mut file) = file else {
             return Self::open_single(path);
         };
+        file.paths[0].clone_into(&mut file.name);
         let total = file.tensors.len() as u64;
         split::check_key(&file.paths[0], &file.metadata, "split.tensors.count", total)?;
         Ok(file)
@@ -217,6 +225,12 @@ impl GgufFile {
     /// All bytes of a part.
     pub(in crate::formats) fn part_bytes(&self, part: usize) -> &[u8] {
         self.sources[part].bytes()
+    }
+    /// The name of the GGUF file without folder and ending, of a store its source's; empty for
+    /// [`GgufFile::parse`].
+    pub fn stem(&self) -> String {
+        let stem = self.name.file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
     }
     /// Bytes of all parts together.
     pub fn file_bytes(&self) -> u64 {

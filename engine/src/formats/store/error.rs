@@ -16,6 +16,9 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
+    /// The source is not what it was when packing began.
+    #[error("{}: the file changed while it was packed; pack it again", .0.display())]
+    Changed(PathBuf),
     /// Not enough room for the store.
     #[error("{}: the store takes {needed} bytes and {free} are free", path.display())]
     NoRoom {

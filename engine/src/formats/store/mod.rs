@@ -2,7 +2,7 @@
 //!
 //! A store holds its source byte for byte, every part of a split one, except that each tensor
 //! with whole tiles of rows is packed (`formats::tiles`). Lengths and offsets stay those of the
-//! source, so a store takes no more room than it, opens by mapping alone, and can be turned back
+//! source, so a store is a page or two longer than it, opens by mapping alone, and can be turned back
 //! into it bit for bit.
 //!
 //! ```text
@@ -18,7 +18,7 @@ mod prelude;
 mod unpack;
 
 pub use error::StoreError;
-pub use open::open;
+pub use open::{open, open_model};
 pub use pack::{Packed, pack};
 pub use prelude::{Prelude, SourcePart, is_store, read_prelude};
 pub use unpack::{rebuild, verify};

@@ -3,8 +3,17 @@
 use std::path::Path;
 
 use super::StoreError;
-use super::prelude::read_prelude;
+use super::prelude::{is_store, read_prelude};
 use crate::formats::gguf::GgufFile;
+
+/// Opens a model: a store, or a GGUF file.
+pub fn open_model(path: &Path) -> Result<GgufFile, StoreError> {
+    if is_store(path) {
+        open(path)
+    } else {
+        Ok(GgufFile::open(path)?)
+    }
+}
 
 /// Opens a store by mapping it; its prelude, length and the model's own header are checked, its
 /// weights were when it was packed ([`super::verify`] compares them with the source's hash). The
@@ -16,5 +25,6 @@ pub fn open(path: &Path) -> Result<GgufFile, StoreError> {
         let start = *start as usize;
         start..start + part.bytes as usize
     });
-    Ok(GgufFile::open_packed(path, parts)?)
+    let name = Path::new(&prelude.parts[0].name);
+    Ok(GgufFile::open_packed(path, name, parts)?)
 }

@@ -1,12 +1,13 @@
 //! Writing a store.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::prelude::Prelude;
+use super::prelude::{Prelude, read_prelude};
 use super::{PAGE, StoreError};
 use crate::formats::gguf::{GgufFile, TensorInfo};
 use crate::formats::tiles::{self, TILE_ROWS};
@@ -21,40 +22,91 @@ pub struct Packed {
 }
 
 /// Packs the model at `source` (any part of a split one) into the store `out`, which appears
-/// whole or not at all. Every weight is looked through on the way, so an open store need not be.
+/// whole or not at all. A second packer of the same store waits for the first. Every weight is looked through on the way, so an open store need not be.
 /// `progress` gets the source bytes done, out of all.
 pub fn pack(
     source: &Path,
     out: &Path,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Packed, StoreError> {
-    let file = GgufFile::open(source)?;
     let folder = match out.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
     fs::create_dir_all(folder).map_err(StoreError::io(folder))?;
+    let part = beside(out, "part");
+    // The file under work is the lock, so what a killed packer left is taken over, not added to.
+    let (work, waited) = locked(&part)?;
+    let file = GgufFile::open(source)?;
     let mut prelude = Prelude::of(&file)?;
+    if waited && read_prelude(out).is_ok_and(|made| made.same_source(&prelude)) {
+        fs::remove_file(&part).map_err(StoreError::io(&part))?;
+        return Ok(packed(&file, prelude.places().1));
+    }
+    let before = prelude.clone();
     let (_, bytes) = prelude.places();
-    check_room(folder, bytes)?;
-    let mut name = out.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = folder.join(name);
-    let written = write(&file, &mut prelude, &part, &mut progress);
-    let done = written.and_then(|()| fs::rename(&part, out).map_err(StoreError::io(out)));
-    if let Err(error) = done {
+    let written = work
+        .set_len(0)
+        .map_err(StoreError::io(&part))
+        .and_then(|()| check_room(folder, bytes))
+        .and_then(|()| write(&file, &mut prelude, (&work, &part), &mut progress))
+        .and_then(|()| {
+            let same = Prelude::of(&file)?.same_source(&before);
+            let changed = || StoreError::Changed(source.to_owned());
+            same.then_some(()).ok_or_else(changed)
+        })
+        .and_then(|()| fs::rename(&part, out).map_err(StoreError::io(out)));
+    if let Err(error) = written {
         // Best effort: the error to report is the one that stopped the work.
         let _ = fs::remove_file(&part);
         return Err(error);
     }
+    Ok(packed(&file, bytes))
+}
+
+fn packed(file: &GgufFile, bytes: u64) -> Packed {
     let tensors = file.tensors();
-    Ok(Packed {
+    let tiled = tensors.iter().filter(|t| t.has_tiles()).count();
+    Packed {
         bytes,
-        tiled: (
-            tensors.iter().filter(|t| t.has_tiles()).count(),
-            tensors.len(),
-        ),
-    })
+        tiled: (tiled, tensors.len()),
+    }
+}
+
+/// `out` with an ending added to its name.
+fn beside(out: &Path, ending: &str) -> PathBuf {
+    let mut name = out.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(ending);
+    out.with_file_name(name)
+}
+
+/// Opens or makes `path` and locks it; waits while another packer holds it. Whoever finishes
+/// renames or removes the file, so after waiting the name may stand for another one. Returns
+/// also whether it waited.
+fn locked(path: &Path) -> Result<(File, bool), StoreError> {
+    let io = StoreError::io(path);
+    let mut waited = false;
+    loop {
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)
+            .map_err(&io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                waited = true;
+                file.lock().map_err(&io)?;
+            }
+            Err(TryLockError::Error(error)) => return Err(io(error)),
+        }
+        let held = file.metadata().map_err(&io)?.ino();
+        if fs::metadata(path).is_ok_and(|now| now.ino() == held) {
+            return Ok((file, waited));
+        }
+    }
 }
 
 fn check_room(folder: &Path, needed: u64) -> Result<(), StoreError> {
@@ -74,12 +126,12 @@ fn check_room(folder: &Path, needed: u64) -> Result<(), StoreError> {
 fn write(
     file: &GgufFile,
     prelude: &mut Prelude,
-    path: &Path,
+    (work, path): (&File, &Path),
     progress: &mut impl FnMut(u64, u64),
 ) -> Result<(), StoreError> {
     let io = StoreError::io(path);
     let all: u64 = prelude.parts.iter().map(|p| p.bytes).sum();
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(&io)?);
+    let mut out = BufWriter::with_capacity(1 << 20, work);
     out.write_all(&prelude.encode()).map_err(&io)?;
     let mut before = 0;
     for part in 0..prelude.parts.len() {

@@ -2,8 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ const VERSION: u32 = 1;
 const FIXED: usize = 16;
 /// A bound on what a damaged length can make us allocate.
 const MOST_JSON: usize = 1 << 20;
+/// Split files number their parts with five digits; none known has a hundred.
+const MOST_PARTS: usize = 1000;
 
 /// What a store says about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +37,8 @@ pub struct SourcePart {
     pub bytes: u64,
     /// Its time of modification, in nanoseconds since 1970.
     pub modified_ns: i128,
+    /// Its time of change (of content, name or owner), in the same way.
+    pub changed_ns: i128,
     /// sha256 of its bytes, lowercase hex.
     pub sha256: String,
 }
@@ -45,24 +49,22 @@ impl Prelude {
         let mut parts = Vec::new();
         for path in file.paths() {
             let facts = fs::metadata(path).map_err(StoreError::io(path))?;
-            let modified = facts.modified().map_err(StoreError::io(path))?;
             let name = path.file_name().unwrap_or_default();
             parts.push(SourcePart {
                 name: name.to_string_lossy().into_owned(),
                 bytes: facts.len(),
-                modified_ns: match modified.duration_since(UNIX_EPOCH) {
-                    Ok(since) => since.as_nanos() as i128,
-                    Err(before) => -(before.duration().as_nanos() as i128),
-                },
+                modified_ns: nanoseconds(facts.mtime(), facts.mtime_nsec()),
+                changed_ns: nanoseconds(facts.ctime(), facts.ctime_nsec()),
                 sha256: "0".repeat(64),
             });
         }
         Ok(Self { parts })
     }
 
-    /// Whether both come from the same files, by name, length and time of modification.
+    /// Whether both come from the same files, by name, length and times. The time of change is
+    /// among them because tools that set a file's modification time cannot set that.
     pub fn same_source(&self, other: &Self) -> bool {
-        let facts = |p: &SourcePart| (p.name.clone(), p.bytes, p.modified_ns);
+        let facts = |p: &SourcePart| (p.name.clone(), p.bytes, p.modified_ns, p.changed_ns);
         self.parts
             .iter()
             .map(facts)
@@ -91,6 +93,10 @@ impl Prelude {
         }
         (starts, at)
     }
+}
+
+fn nanoseconds(seconds: i64, rest: i64) -> i128 {
+    i128::from(seconds) * 1_000_000_000 + i128::from(rest)
 }
 
 /// Whether the file starts as a store does; `false` also where it cannot be read.
@@ -143,8 +149,20 @@ pub fn read_prelude(path: &Path) -> Result<Prelude, StoreError> {
         .map_err(|error| damaged(error.to_string()))?;
     let prelude: Prelude =
         serde_json::from_slice(&json).map_err(|error| damaged(error.to_string()))?;
-    if prelude.parts.is_empty() || prelude.parts.iter().any(|p| p.bytes > 1 << 50) {
-        return Err(damaged("no parts, or parts of absurd length".to_owned()));
+    if prelude.parts.is_empty() {
+        return Err(damaged("it names no parts".to_owned()));
+    }
+    if let Some(part) = prelude.parts.iter().find(|p| p.bytes > found) {
+        return Err(damaged(format!(
+            "part {:?} of {} bytes in a store of {found}",
+            part.name, part.bytes
+        )));
+    }
+    if prelude.parts.len() > MOST_PARTS {
+        return Err(damaged(format!(
+            "{} parts, at most {MOST_PARTS} expected",
+            prelude.parts.len()
+        )));
     }
     let (_, expected) = prelude.places();
     if found != expected {

@@ -16,7 +16,7 @@ use crate::formats::tiles::{self, TILE_ROWS};
 /// Rebuilds every part of the source in memory, tile by tile, and compares its hash.
 pub fn verify(store: &Path, progress: impl FnMut(u64, u64)) -> Result<Prelude, StoreError> {
     let prelude = read_prelude(store)?;
-    each_part(store, &prelude, progress, |_| Ok(io::sink()))?;
+    each_part(store, &prelude, progress, |_| Ok((io::sink(), store)))?;
     Ok(prelude)
 }
 
@@ -42,9 +42,10 @@ pub fn rebuild(
         .collect::<Result<_, _>>()?;
     let mut made = Vec::new();
     let done = each_part(store, &prelude, progress, |part| {
-        let file = File::create_new(&paths[part]).map_err(StoreError::io(&paths[part]))?;
-        made.push(paths[part].clone());
-        Ok(BufWriter::with_capacity(1 << 20, file))
+        let path = &paths[part];
+        let file = File::create_new(path).map_err(StoreError::io(path))?;
+        made.push(path.clone());
+        Ok((BufWriter::with_capacity(1 << 20, file), path.as_path()))
     });
     if let Err(error) = done {
         for path in made {
@@ -56,18 +57,19 @@ pub fn rebuild(
     Ok(paths)
 }
 
-fn each_part<W: Write>(
+/// `writer` gives each part's output, and what it is called where writing fails.
+fn each_part<'a, W: Write>(
     store: &Path,
     prelude: &Prelude,
     mut progress: impl FnMut(u64, u64),
-    mut writer: impl FnMut(usize) -> Result<W, StoreError>,
+    mut writer: impl FnMut(usize) -> Result<(W, &'a Path), StoreError>,
 ) -> Result<(), StoreError> {
-    let io = StoreError::io(store);
     let file = open(store)?;
     let all: u64 = prelude.parts.iter().map(|p| p.bytes).sum();
     let mut before = 0;
     for (part, facts) in prelude.parts.iter().enumerate() {
-        let mut out = writer(part)?;
+        let (mut out, path) = writer(part)?;
+        let io = StoreError::io(path);
         let mut hash = Sha256::new();
         let mut put = |bytes: &[u8]| {
             hash.update(bytes);

@@ -95,12 +95,13 @@ fn strip<F: Format>(
                 let row_bytes = w.row_bytes();
                 let place = Rows { at, row_bytes };
                 if tokens.len() == 1 {
-                    let [acc] = one_token::<F, _, 1>([place], digits, tokens.start);
+                    // SAFETY: `matmul` checked that the matrix has its rows, of `blocks` blocks each.
+                    let [acc] = unsafe { one_token::<F, _, 1>([place], digits, tokens.start) };
                     store(first, tokens.start, acc);
                 } else {
-                    some_tokens::<F, _>(place, digits, tokens.clone(), |t, acc| {
-                        store(first, t, acc);
-                    });
+                    let put = |t, acc| store(first, t, acc);
+                    // SAFETY: as above.
+                    unsafe { some_tokens::<F, _>(place, digits, tokens.clone(), put) };
                 }
             }
         }
@@ -114,7 +115,8 @@ fn strip<F: Format>(
                 let first = |half: usize| tile * TILE_ROWS + half * ROWS;
                 if tokens.len() == 1 {
                     let places: [Tile; HALVES] = std::array::from_fn(place);
-                    let accs = one_token::<F, _, HALVES>(places, digits, tokens.start);
+                    // SAFETY: `Matrix::tile` gave a whole tile, of `blocks` blocks a row.
+                    let accs = unsafe { one_token::<F, _, HALVES>(places, digits, tokens.start) };
                     for (half, acc) in accs.into_iter().enumerate() {
                         if first(half) < rows.end && first(half) + ROWS > rows.start {
                             store(first(half), tokens.start, acc);
@@ -125,7 +127,8 @@ fn strip<F: Format>(
                 for half in 0..HALVES {
                     if first(half) < rows.end && first(half) + ROWS > rows.start {
                         let put = |t, acc| store(first(half), t, acc);
-                        some_tokens::<F, _>(place(half), digits, tokens.clone(), put);
+                        // SAFETY: as above.
+                        unsafe { some_tokens::<F, _>(place(half), digits, tokens.clone(), put) };
                     }
                 }
             }
@@ -174,8 +177,12 @@ impl<'a> Digits<'a> {
     }
 }
 
+/// One token against the rows at `places`.
+///
+/// # Safety
+/// The rows at each place have `digits.blocks` blocks.
 #[target_feature(enable = "avx2,f16c")]
-fn one_token<F: Format, P: Place, const H: usize>(
+unsafe fn one_token<F: Format, P: Place, const H: usize>(
     places: [P; H],
     digits: Digits<'_>,
     t: usize,
@@ -202,8 +209,11 @@ fn one_token<F: Format, P: Place, const H: usize>(
 }
 
 /// Each block decoded once for up to `TOKENS` tokens; `put` takes each token's sums.
+///
+/// # Safety
+/// As [`one_token`].
 #[target_feature(enable = "avx2,f16c")]
-fn some_tokens<F: Format, P: Place>(
+unsafe fn some_tokens<F: Format, P: Place>(
     place: P,
     digits: Digits<'_>,
     tokens: Range<usize>,

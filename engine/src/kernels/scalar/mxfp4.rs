@@ -5,7 +5,8 @@
 //! scale d; it has 8 significant bits, and is 0 below 2^-100. So isum * s is exact in f32, and
 //! `acc = acc + isum * s` rounds once, fused or not. Blocks join in k order, from acc = +0.
 //!
-//! Bounds: d < 2^28 and e <= 228 (both checked where data comes in), so s cannot overflow.
+//! Bounds: d < 2^28 (checked where data comes in) and e <= 228 (checked when a file is loaded or
+//! packed), so s cannot overflow.
 
 use super::quantised::Format;
 use crate::formats::blocks::MXFP4_DOUBLED;
