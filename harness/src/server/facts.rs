@@ -40,7 +40,7 @@ pub struct LaunchFacts {
     pub pid: u32,
     /// The program.
     pub binary: FileFact,
-    /// Shared libraries mapped once ready.
+    /// Shared libraries mapped once ready, and a store that is read in the model's place.
     pub libraries: Vec<FileFact>,
     /// Model files.
     pub models: Vec<FileFact>,

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::hashes::model_files;
 use super::launcher::{CommandSpec, LaunchContext, Programs, launcher};
-use super::usage::mapped_libraries;
+use super::usage::mapped_files;
 use super::{
     FileFact, HashCache, LaunchError, LaunchFacts, ProcessUsage, StopFacts, StopMode, log_tail,
 };
@@ -72,7 +72,7 @@ impl ServerProcess {
         let ready_ns = server.wait_ready(arm, &spec, limits, log_path, cancelled)?;
         let pid = server.child.id();
         let mut libraries = Vec::new();
-        for library in mapped_libraries(pid) {
+        for library in mapped_files(pid) {
             libraries.push(hashes.fact(&library)?);
         }
         let facts = LaunchFacts {

@@ -42,10 +42,18 @@ impl ProcessUsage {
     }
 }
 
-/// Files that a process maps as code, its own program excepted.
-pub(super) fn mapped_libraries(pid: u32) -> Vec<PathBuf> {
+/// Files that a process maps as code, its own program excepted, and stores: copies that a server
+/// makes of its model and reads instead (`NAME.store`).
+pub(super) fn mapped_files(pid: u32) -> Vec<PathBuf> {
     let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    listed(&maps)
+        .into_iter()
+        .filter(|p| Some(p) != program.as_ref())
+        .collect()
+}
+
+fn listed(maps: &str) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for line in maps.lines() {
         let mut fields = line.splitn(6, ' ');
@@ -53,14 +61,12 @@ pub(super) fn mapped_libraries(pid: u32) -> Vec<PathBuf> {
         let Some(path) = fields.nth(3).map(str::trim_start) else {
             continue;
         };
-        if code && path.starts_with('/') && !path.ends_with(" (deleted)") {
+        let store = path.ends_with(".store");
+        if (code || store) && path.starts_with('/') && !path.ends_with(" (deleted)") {
             found.insert(PathBuf::from(path));
         }
     }
     found
-        .into_iter()
-        .filter(|p| Some(p) != program.as_ref())
-        .collect()
 }
 
 #[cfg(test)]
@@ -73,10 +79,25 @@ mod tests {
         assert!(usage.peak_rss_bytes.is_some_and(|b| b > 100_000));
         assert!(usage.minor_faults.is_some_and(|n| n > 0));
         assert!(
-            mapped_libraries(std::process::id())
+            mapped_files(std::process::id())
                 .iter()
                 .any(|p| p.to_string_lossy().contains("libc"))
         );
         assert_eq!(ProcessUsage::of(u32::MAX), ProcessUsage::default());
+    }
+
+    #[test]
+    fn a_mapped_store_is_seen_and_other_data_is_not() {
+        let maps = "7f0000000000-7f0000001000 r--s 00000000 fe:00 11    /s/my model.store\n\
+                    7f0000002000-7f0000003000 r--s 00000000 fe:00 12    /s/m.data\n\
+                    7f0000004000-7f0000005000 r-xp 00000000 fe:00 13    /lib/libc.so.6\n\
+                    7f0000006000-7f0000007000 r--p 00000000 fe:00 13    /lib/libc.so.6\n\
+                    7f0000008000-7f0000009000 r--s 00000000 fe:00 14    /s/gone.store (deleted)\n\
+                    7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0     [stack]\n";
+        let found: Vec<PathBuf> = listed(maps).into_iter().collect();
+        assert_eq!(
+            found,
+            ["/lib/libc.so.6", "/s/my model.store"].map(PathBuf::from)
+        );
     }
 }

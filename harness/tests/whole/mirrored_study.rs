@@ -48,6 +48,29 @@ fn two_real_servers_one_quartet_one_audit() {
     }
     room.run(&["audit", &archive]).expect(0);
 
+    // The engine read a store in its model's place: the evidence names it by hash.
+    let with_store = fs::read_dir(room.path(&archive).join("sessions"))
+        .expect("sessions")
+        .filter(|session| {
+            let launch = session
+                .as_ref()
+                .expect("readable")
+                .path()
+                .join("launch.json");
+            let launch = fs::read(launch).expect("launch.json");
+            let launch: serde_json::Value = serde_json::from_slice(&launch).expect("JSON");
+            let mapped = launch["libraries"].as_array().expect("a list").iter();
+            let store = |file: &serde_json::Value| {
+                let path = file["path"]
+                    .as_str()
+                    .is_some_and(|path| path.ends_with(".store"));
+                path && file["sha256"].as_str().is_some_and(|hash| hash.len() == 64)
+            };
+            mapped.filter(|file| store(file)).count() == 1
+        })
+        .count();
+    assert_eq!(with_store, 2, "both sessions of the engine");
+
     let session = fs::read_dir(room.path(&archive).join("sessions"))
         .expect("sessions")
         .next()
