@@ -43,14 +43,12 @@ impl Engine {
             )));
         }
         let template = ChatTemplate::from_metadata(model.metadata())?;
-        let (model, queue) = (Arc::new(model), Arc::new(Queue::default()));
-        let slots = parallel.max(1);
-        queue.count(|s| s.slots = vec![None; slots]);
+        let (model, queue) = (Arc::new(model), Arc::new(Queue::new(parallel.max(1))));
         let runner = {
             let (model, queue) = (Arc::clone(&model), Arc::clone(&queue));
             thread::Builder::new()
                 .name("model".to_owned())
-                .spawn(move || Scheduler::new(&*model, &queue, slots).run())
+                .spawn(move || Scheduler::new(&*model, &queue).run())
         };
         let runner = runner.map_err(|error| {
             ModelError::Unsupported(format!("cannot start the model's thread: {error}"))

@@ -81,7 +81,8 @@ impl Pool {
                 cache: fresh(),
             },
             (None, Some((n, i))) if self.sequences[i].tokens.len() - n > COPY_ABOVE => {
-                copy(&self.sequences[i], n)
+                self.sequences[i..].rotate_left(1);
+                copy(&self.sequences[self.sequences.len() - 1], n)
             }
             (None, Some((n, i))) => {
                 let mut taken = self.sequences.remove(i);
@@ -100,16 +101,27 @@ impl Pool {
         }
     }
 
+    /// Whether the bound holds at this moment, beside `running` positions of running requests.
+    pub fn is_within(&self, running: usize) -> bool {
+        running + positions(&self.sequences) <= (self.slots + SPARE_CONTEXTS) * self.ctx
+    }
+
     /// Gives up the least recently used sequences that there is no room for beside `running`
     /// requests.
     pub fn keep_within(&mut self, running: usize) {
         let running_soon = (running + 1).min(self.slots);
         let most_positions = (self.slots + SPARE_CONTEXTS - running_soon) * self.ctx;
-        let total = |s: &[Sequence]| s.iter().map(|s| s.tokens.len()).sum::<usize>();
-        while self.sequences.len() > self.slots + SPARE || total(&self.sequences) > most_positions {
+        while self.sequences.len() > self.slots + SPARE
+            || positions(&self.sequences) > most_positions
+        {
             self.sequences.remove(0);
         }
     }
+}
+
+/// Positions that sequences hold together.
+pub(super) fn positions<'a>(sequences: impl IntoIterator<Item = &'a Sequence>) -> usize {
+    sequences.into_iter().map(|s| s.tokens.len()).sum()
 }
 
 #[cfg(test)]
@@ -181,6 +193,18 @@ mod tests {
         }
         assert_eq!(held(&pool.take(&[1, 0, 0], true, NONE.iter(), fresh)), 0);
         assert_eq!(held(&pool.take(&[2, 0, 0], true, NONE.iter(), fresh)), 2);
+    }
+
+    #[test]
+    fn a_copy_is_a_use() {
+        let mut pool = Pool::new(300, 1);
+        pool.put(sequence((0..200).collect()));
+        pool.put(sequence(vec![900; 300]));
+        assert_eq!(held(&pool.take(&[0, 1, 2, 9], true, NONE.iter(), fresh)), 3);
+        pool.put(sequence(vec![901; 200]));
+        pool.keep_within(1);
+        let kept: Vec<u32> = pool.sequences.iter().map(|s| s.tokens[0]).collect();
+        assert_eq!(kept, [0, 901]);
     }
 
     #[test]

@@ -17,7 +17,6 @@ pub(super) struct Job {
 }
 
 /// What callers and the model's thread share.
-#[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
@@ -31,6 +30,16 @@ struct State {
 }
 
 impl Queue {
+    /// An empty one, in front of `slots` slots.
+    pub fn new(slots: usize) -> Self {
+        let mut state = State::default();
+        state.stats.slots = vec![None; slots];
+        Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
+    }
+
     /// None of the guarded values can be left half-changed by a panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -38,6 +38,7 @@ pub(super) struct Running {
     faults_before: Option<u64>,
     prompt_time: Duration,
     first: Option<Instant>,
+    /// When its last tokens were computed or reported; at first, when it was taken.
     last: Instant,
 }
 
@@ -137,17 +138,17 @@ impl Running {
         self.sequence
             .tokens
             .extend_from_slice(&prompt[done..done + n]);
-        let complete = left == n;
-        if complete {
-            self.last = passed;
-            self.prompt_time = passed - self.taken;
-        }
-        let prompt_seconds = self.prompt_time.as_secs_f64();
+        let step = passed - self.last;
+        self.last = passed;
         queue.count(|s| {
             s.prompt_tokens += n as u64;
-            s.prompt_seconds += prompt_seconds;
+            s.prompt_seconds += step.as_secs_f64();
         });
-        if complete { self.report(queue) } else { None }
+        if left > n {
+            return None;
+        }
+        self.prompt_time = passed - self.taken;
+        self.report(queue)
     }
 
     /// Reports the token chosen; there is none where none was to be generated.

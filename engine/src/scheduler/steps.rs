@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use super::EngineError;
-use super::pool::Pool;
+use super::pool::{Pool, positions};
 use super::queue::{Job, Queue};
 use super::running::{End, Running};
 use super::share::{prompt_budget, share};
@@ -62,9 +62,9 @@ pub(super) struct Scheduler<'a, M> {
 }
 
 impl<'a, M: Forward> Scheduler<'a, M> {
-    /// Works on up to `slots` requests at once.
-    pub fn new(model: &'a M, queue: &'a Queue, slots: usize) -> Self {
-        queue.count(|s| s.slots = vec![None; slots]);
+    /// Works on as many requests at once as the queue has slots.
+    pub fn new(model: &'a M, queue: &'a Queue) -> Self {
+        let slots = queue.stats().slots.len();
         Self {
             model,
             queue,
@@ -101,15 +101,17 @@ impl<'a, M: Forward> Scheduler<'a, M> {
     /// Frees the slots of requests that nobody wants, or all when the engine stops.
     fn let_go(&mut self) {
         let stopping = self.queue.stopping();
-        for request in std::mem::take(&mut self.running) {
+        let mut at = 0;
+        while let Some(request) = self.running.get(at) {
             if !request.is_wanted() {
-                self.retire(request, End::Cancelled);
+                self.retire(at, End::Cancelled);
             } else if stopping {
-                self.retire(request, End::Failed(EngineError::ShuttingDown));
+                self.retire(at, End::Failed(EngineError::ShuttingDown));
             } else {
-                self.running.push(request);
+                at += 1;
             }
         }
+        self.pool.keep_within(self.running.len());
     }
 
     /// Fills free slots in order of arrival; waits for a request when none runs. `false` once the
@@ -136,7 +138,12 @@ impl<'a, M: Forward> Scheduler<'a, M> {
         let (prompt, reuse) = (&job.request.prompt, job.request.cache_prompt);
         let others = self.running.iter().map(|r| &r.sequence);
         let fresh = || self.model.new_cache();
+        // Room for what `take` may copy.
+        self.pool.keep_within(self.running.len());
         let sequence = self.pool.take(prompt, reuse, others, fresh);
+        let all = self.running.iter().map(|r| &r.sequence).chain([&sequence]);
+        let held = positions(all);
+        debug_assert!(self.pool.is_within(held), "{held} positions and those kept");
         let running = Running::new(slot, job, sequence, self.model.n_ctx());
         let work = running.work();
         self.queue.count(|s| {
@@ -144,7 +151,6 @@ impl<'a, M: Forward> Scheduler<'a, M> {
             s.slots[slot] = Some(work);
         });
         self.running.push(running);
-        self.pool.keep_within(self.running.len());
     }
 
     /// Tokens of each running request in the next pass.
@@ -179,32 +185,33 @@ impl<'a, M: Forward> Scheduler<'a, M> {
 
     /// Chooses the next tokens, then hands the outcomes of the pass begun at `began` to their
     /// requests; those that end leave their slots.
-    fn take(&mut self, counts: &[usize], outcomes: Vec<Option<Outcome>>, began: Instant) {
+    fn take(&mut self, counts: &[usize], mut outcomes: Vec<Option<Outcome>>, began: Instant) {
         let passed = Instant::now();
-        let requests = std::mem::take(&mut self.running).into_iter();
-        let mut all: Vec<(Running, Option<Outcome>)> = requests.zip(outcomes).collect();
+        let mut all: Vec<_> = self.running.iter_mut().zip(&mut outcomes).collect();
         self.model.each(&mut all, |(request, outcome)| {
             if let Some(Ok(logits)) = outcome
                 && let Err(error) = guarded(|| request.choose(logits))
             {
-                *outcome = Some(Err(error));
+                **outcome = Some(Err(error));
             }
         });
         self.queue.count(|s| {
             s.passes += 1;
             s.pass_seconds += began.elapsed().as_secs_f64();
         });
-        for ((mut request, outcome), &n) in all.into_iter().zip(counts) {
+        let mut at = 0;
+        for (outcome, &n) in outcomes.into_iter().zip(counts) {
             let end = match outcome {
                 None => None,
                 Some(Err(error)) => Some(End::Failed(error)),
-                Some(Ok(_)) => request.advance(n, passed, self.queue),
+                Some(Ok(_)) => self.running[at].advance(n, passed, self.queue),
             };
             match end {
-                Some(end) => self.retire(request, end),
-                None => self.running.push(request),
+                Some(end) => self.retire(at, end),
+                None => at += 1,
             }
         }
+        self.pool.keep_within(self.running.len());
         self.queue.count(|s| {
             for request in &self.running {
                 s.slots[request.slot] = Some(request.work());
@@ -212,14 +219,15 @@ impl<'a, M: Forward> Scheduler<'a, M> {
         });
     }
 
-    fn retire(&mut self, mut request: Running, end: End) {
-        request.restore();
+    /// Ends the request at this place of `running`, which holds it until then: whatever fails
+    /// before, `start_over` finds it there. Trimming the pool is left to the caller.
+    fn retire(&mut self, at: usize, end: End) {
+        self.running[at].restore();
         if let End::Failed(error @ EngineError::Internal(_)) = &end {
             eprintln!("a request failed: {error}");
         }
-        let sequence = request.retire(end, self.queue);
+        let sequence = self.running.remove(at).retire(end, self.queue);
         self.pool.put(sequence);
-        self.pool.keep_within(self.running.len());
     }
 
     /// After a defect of the scheduler itself: nothing that it touched is kept.
@@ -228,10 +236,9 @@ impl<'a, M: Forward> Scheduler<'a, M> {
         for request in self.running.drain(..) {
             request.retire(End::Failed(error.clone()), self.queue);
         }
-        let slots = self.slots;
         self.queue.count(|s| {
             s.running = 0;
-            s.slots = vec![None; slots];
+            s.slots.fill(None);
         });
         self.pool.clear();
     }

@@ -105,8 +105,8 @@ fn answer(events: &[GenEvent]) -> Answer {
 /// Each request in an empty engine of its own.
 fn alone(model: &LoadedModel, requests: &[GenRequest]) -> Vec<Answer> {
     let one = |request: &GenRequest| {
-        let queue = Queue::default();
-        let mut scheduler = Scheduler::new(model, &queue, 1);
+        let queue = Queue::new(1);
+        let mut scheduler = Scheduler::new(model, &queue);
         let mut stream = submit(&queue, request.clone());
         while queue.stats().finished == 0 {
             scheduler.step();
@@ -118,8 +118,8 @@ fn alone(model: &LoadedModel, requests: &[GenRequest]) -> Vec<Answer> {
 
 /// All of them in `slots` slots: a few at a time arrive, and others come and leave in between.
 fn together(model: &impl Forward, requests: &[GenRequest], slots: usize) -> Vec<Answer> {
-    let queue = Queue::default();
-    let mut scheduler = Scheduler::new(model, &queue, slots);
+    let queue = Queue::new(slots);
+    let mut scheduler = Scheduler::new(model, &queue);
     let mut streams = Vec::new();
     let mut passers_by = Vec::new();
     let wanted = requests.len() as u64;

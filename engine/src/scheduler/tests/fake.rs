@@ -1,6 +1,7 @@
 //! A model whose answers are easy to foretell, and which writes down what it is asked.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -17,6 +18,8 @@ pub const BAD: u32 = 90;
 pub const PANIC: u32 = 95;
 /// The next token is the last one plus 1, below this.
 pub const VOCAB: usize = 100;
+// The model can generate each of the special tokens.
+const _: () = assert!((BAD as usize) < VOCAB && (PANIC as usize) < VOCAB);
 
 /// One segment of a pass: the first token of its sequence, the length of its cache before, its
 /// tokens.
@@ -32,6 +35,8 @@ pub struct Fake {
     pub ctx: usize,
     pub block: usize,
     pub passes: Mutex<Vec<Vec<Seen>>>,
+    /// Panic outside the next pass, once.
+    pub panic_after_pass: AtomicBool,
 }
 
 impl Fake {
@@ -40,6 +45,7 @@ impl Fake {
             ctx,
             block,
             passes: Mutex::default(),
+            panic_after_pass: AtomicBool::new(false),
         }
     }
 
@@ -87,6 +93,8 @@ impl Forward for Fake {
     }
     fn each<T: Send>(&self, items: &mut [T], job: impl Fn(&mut T) + Sync) {
         items.iter_mut().for_each(job);
+        let panics = self.panic_after_pass.swap(false, Ordering::Relaxed);
+        assert!(!panics, "a scripted panic after a pass");
     }
     fn forward_batch(&self, segments: &mut [Segment<'_>]) -> Vec<Result<Vec<f32>, ForwardError>> {
         let seen = |s: &Segment<'_>| Seen {

@@ -1,9 +1,12 @@
 //! Who gets what in each pass, counted in passes and never in time.
 
-use super::fake::{BAD, Fake, PANIC, Seen, VOCAB, arrived, request, submit, summary, tokens};
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use super::fake::{BAD, Fake, PANIC, Seen, arrived, request, submit, summary, tokens};
 use crate::scheduler::queue::Queue;
 use crate::scheduler::steps::Scheduler;
-use crate::scheduler::{EngineError, Finish, GenEvent, GenRequest, SlotWork};
+use crate::scheduler::{EngineError, Finish, GenEvent, GenRequest, GenStream, SlotWork};
 
 /// `n` tokens that begin with `first` and hold neither of the special ones.
 fn prompt(first: u32, n: usize) -> Vec<u32> {
@@ -21,8 +24,8 @@ fn failure(events: &[GenEvent]) -> String {
 
 #[test]
 fn a_long_prompt_holds_up_nobody_and_is_not_held_up() {
-    let (model, queue) = (Fake::new(8192, 128), Queue::default());
-    let mut scheduler = Scheduler::new(&model, &queue, 4);
+    let (model, queue) = (Fake::new(8192, 128), Queue::new(4));
+    let mut scheduler = Scheduler::new(&model, &queue);
     let mut decoding = submit(&queue, request(prompt(1, 10), 1000));
     scheduler.step();
     assert_eq!(tokens(&arrived(&mut decoding)), [51]);
@@ -61,8 +64,8 @@ fn a_long_prompt_holds_up_nobody_and_is_not_held_up() {
 
 #[test]
 fn sixteen_decode_in_one_pass_and_one_prompt_beside_them() {
-    let (model, queue) = (Fake::new(1024, 16), Queue::default());
-    let mut scheduler = Scheduler::new(&model, &queue, 17);
+    let (model, queue) = (Fake::new(1024, 16), Queue::new(17));
+    let mut scheduler = Scheduler::new(&model, &queue);
     let streams: Vec<_> = (0..16)
         .map(|i| submit(&queue, request(prompt(i, 2), 400)))
         .collect();
@@ -90,8 +93,8 @@ fn sixteen_decode_in_one_pass_and_one_prompt_beside_them() {
 
 #[test]
 fn requests_beyond_the_slots_wait_in_order() {
-    let (model, queue) = (Fake::new(256, 64), Queue::default());
-    let mut scheduler = Scheduler::new(&model, &queue, 3);
+    let (model, queue) = (Fake::new(256, 64), Queue::new(3));
+    let mut scheduler = Scheduler::new(&model, &queue);
     let mut streams: Vec<_> = (0..19)
         .map(|i| submit(&queue, request(prompt(i, 4), 2 + i as usize % 3)))
         .collect();
@@ -116,8 +119,8 @@ fn requests_beyond_the_slots_wait_in_order() {
 
 #[test]
 fn a_caller_that_leaves_frees_the_slot_before_the_next_pass() {
-    let (model, queue) = (Fake::new(8192, 64), Queue::default());
-    let mut scheduler = Scheduler::new(&model, &queue, 2);
+    let (model, queue) = (Fake::new(8192, 64), Queue::new(2));
+    let mut scheduler = Scheduler::new(&model, &queue);
     let in_prompt = submit(&queue, request(prompt(1, 5000), 9));
     let mut other = submit(&queue, request(prompt(2, 4), 100));
     scheduler.step();
@@ -138,8 +141,8 @@ fn a_caller_that_leaves_frees_the_slot_before_the_next_pass() {
 
 #[test]
 fn stopping_ends_all_before_the_next_pass() {
-    let (model, queue) = (Fake::new(256, 64), Queue::default());
-    let mut scheduler = Scheduler::new(&model, &queue, 2);
+    let (model, queue) = (Fake::new(256, 64), Queue::new(2));
+    let mut scheduler = Scheduler::new(&model, &queue);
     let mut streams: Vec<_> = (0..4)
         .map(|i| submit(&queue, request(prompt(i, 4), 100)))
         .collect();
@@ -155,8 +158,8 @@ fn stopping_ends_all_before_the_next_pass() {
 #[test]
 fn a_failure_is_its_own_requests_alone() {
     for special in [BAD, PANIC] {
-        let (model, queue) = (Fake::new(256, 64), Queue::default());
-        let mut scheduler = Scheduler::new(&model, &queue, 4);
+        let (model, queue) = (Fake::new(256, 64), Queue::new(4));
+        let mut scheduler = Scheduler::new(&model, &queue);
         let mut good = submit(&queue, request(prompt(1, 4), 6));
         // The token before the special one leads to it in the third pass.
         let mut bad = submit(&queue, request(vec![2, special - 2], 6));
@@ -189,8 +192,8 @@ fn a_failure_is_its_own_requests_alone() {
 
 #[test]
 fn figures_are_each_requests_own() {
-    let (model, queue) = (Fake::new(256, 16), Queue::default());
-    let mut scheduler = Scheduler::new(&model, &queue, 2);
+    let (model, queue) = (Fake::new(256, 16), Queue::new(2));
+    let mut scheduler = Scheduler::new(&model, &queue);
     let mut one = submit(&queue, request(prompt(1, 20), 5));
     let mut none = submit(&queue, request(prompt(2, 20), 0));
     let mut work = Vec::new();
@@ -211,7 +214,70 @@ fn figures_are_each_requests_own() {
     assert!(none.predicted_ms == 0.0 && one.prompt_ms > 0.0);
     let stats = queue.stats();
     assert_eq!((stats.prompt_tokens, stats.generated_tokens), (40, 5));
+    let prompt_ms = one.prompt_ms + none.prompt_ms;
+    assert!((stats.prompt_seconds * 1e3 - prompt_ms).abs() < 1e-6);
     assert_eq!(stats.passes as usize, model.passes.lock().unwrap().len());
     assert!(stats.slots.iter().all(Option::is_none));
-    assert!(VOCAB > BAD as usize);
+}
+
+#[test]
+fn a_prompt_given_up_has_taken_time_for_its_tokens() {
+    let (model, queue) = (Fake::new(256, 16), Queue::new(1));
+    let mut scheduler = Scheduler::new(&model, &queue);
+    let given_up = submit(&queue, request(prompt(1, 100), 5));
+    scheduler.step();
+    drop(given_up);
+    let _next = submit(&queue, request(prompt(2, 100), 5));
+    scheduler.step();
+    let stats = queue.stats();
+    assert_eq!((stats.cancelled, stats.prompt_tokens), (1, 32));
+    assert!(stats.prompt_seconds > 0.0);
+}
+
+#[test]
+fn the_bound_on_positions_holds_while_a_prefix_is_copied() {
+    let (model, queue) = (Fake::new(1000, 2048), Queue::new(2));
+    let mut scheduler = Scheduler::new(&model, &queue);
+    let mut streams: Vec<_> = [(1, 1), (2, 1), (3, 1), (4, 5)]
+        .map(|(first, most)| submit(&queue, request(prompt(first, 990), most)))
+        .into();
+    scheduler.step();
+    // Two full sequences are kept. Of the next two requests, one ends and one goes on.
+    scheduler.step();
+    let stats = queue.stats();
+    assert_eq!((stats.finished, stats.running), (3, 1));
+    let mut like_third = prompt(3, 910);
+    like_third[900] = 60;
+    let like_third = GenRequest {
+        cache_prompt: true,
+        ..request(like_third, 1)
+    };
+    streams.push(submit(&queue, like_third));
+    // Each start checks the bound, with the copy.
+    scheduler.step();
+    let cached = summary(&arrived(&mut streams[4])).cache_n;
+    assert_eq!((cached, queue.stats().running), (900, 1));
+}
+
+#[test]
+fn a_defect_outside_a_request_fails_them_all_and_the_next_one_works() {
+    let (model, queue) = (Fake::new(256, 64), Queue::new(2));
+    model.panic_after_pass.store(true, Ordering::Relaxed);
+    let failing = [1, 2].map(|first| submit(&queue, request(prompt(first, 4), 6)));
+    let all = |mut stream: GenStream| -> Vec<GenEvent> {
+        std::iter::from_fn(|| stream.next_blocking()).collect()
+    };
+    let (failed, next) = thread::scope(|scope| {
+        scope.spawn(|| Scheduler::new(&model, &queue).run());
+        let failed = failing.map(all);
+        let next = all(submit(&queue, request(prompt(3, 4), 2)));
+        queue.stop();
+        (failed, next)
+    });
+    for events in failed {
+        assert!(failure(&events).contains("scripted panic after a pass"));
+    }
+    assert_eq!(tokens(&next), [51, 52]);
+    let stats = queue.stats();
+    assert_eq!((stats.finished, stats.running, stats.waiting), (3, 0, 0));
 }
