@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::ProcessUsage;
 
@@ -61,7 +61,7 @@ fn listed(maps: &str) -> BTreeSet<PathBuf> {
         let Some(path) = fields.nth(3).map(str::trim_start) else {
             continue;
         };
-        let store = path.ends_with(".store");
+        let store = Path::new(path).extension().is_some_and(|e| e == "store");
         if (code || store) && path.starts_with('/') && !path.ends_with(" (deleted)") {
             found.insert(PathBuf::from(path));
         }

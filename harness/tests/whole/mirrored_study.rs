@@ -1,6 +1,7 @@
 //! The real thing, short: the bundled engine and a real llama.cpp on the shipped model.
 
 use std::fs;
+use std::path::Path;
 
 use crate::support::{Room, engine, llama_cpp, model};
 
@@ -63,7 +64,7 @@ fn two_real_servers_one_quartet_one_audit() {
             let store = |file: &serde_json::Value| {
                 let path = file["path"]
                     .as_str()
-                    .is_some_and(|path| path.ends_with(".store"));
+                    .is_some_and(|path| Path::new(path).extension().is_some_and(|e| e == "store"));
                 path && file["sha256"].as_str().is_some_and(|hash| hash.len() == 64)
             };
             mapped.filter(|file| store(file)).count() == 1
