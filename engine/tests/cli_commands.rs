@@ -90,6 +90,27 @@ fn verify_finds_nothing_in_a_sound_file_and_a_bad_scale_in_another() {
     bytes[experts["offset"].as_u64().unwrap() as usize] = 255;
     let broken = model.folder.path().join("broken.gguf");
     std::fs::write(&broken, bytes).unwrap();
+    // A store of the sound one, which other kernels read; and the same scale in it.
+    let store = model.folder.path().join("m.store");
+    let store_arg = store.to_str().unwrap();
+    assert_eq!(
+        output(&["pack", model.arg(), "-o", store_arg])
+            .status
+            .code(),
+        Some(0)
+    );
+    let text = stdout(&output(&["verify", store_arg]));
+    assert!(
+        text.contains("ok       values") && text.contains("ok       kernels"),
+        "{text}"
+    );
+    let mut bytes = std::fs::read(&store).unwrap();
+    bytes[4096 + experts["offset"].as_u64().unwrap() as usize] = 255;
+    std::fs::write(&store, bytes).unwrap();
+    let found = output(&["verify", store_arg]);
+    assert_eq!(found.status.code(), Some(1), "{}", stdout(&found));
+    assert!(stdout(&found).contains(experts["name"].as_str().unwrap()));
+
     let found = output(&["verify", broken.to_str().unwrap()]);
     assert_eq!(found.status.code(), Some(1), "{}", stdout(&found));
     let told = stdout(&found) + &stderr(&found);

@@ -241,4 +241,7 @@ fn a_damaged_model_is_not_packed() {
         1,
         "only the model is there"
     );
+    fs::write(&model, "no model").unwrap();
+    assert!(store::pack(&model, &out, |_, _| {}).is_err());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "still");
 }

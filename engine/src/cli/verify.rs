@@ -10,7 +10,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 
 use super::failure::Failure;
-use crate::formats::blocks::first_fault;
 use crate::formats::gguf::GgufFile;
 use crate::formats::store;
 use crate::kernels::Isa;
@@ -37,7 +36,8 @@ const TEXTS: [&str; 6] = [
 /// Flags of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// The model file (GGUF; for a split one, its first part)
+    /// The model file (GGUF; for a split one, its first part), or a store packed from one: its
+    /// matrices lie otherwise, and other kernels read them
     #[arg(value_name = "MODEL.gguf")]
     model: PathBuf,
     /// Look at the file only: no forward pass
@@ -89,8 +89,7 @@ fn values(file: &GgufFile) -> Vec<String> {
     let bar = progress(total, "values");
     let mut out = Vec::new();
     for tensor in file.tensors() {
-        let cols = tensor.dims.first().copied().unwrap_or(0) as usize;
-        if let Some(fault) = first_fault(tensor.ty, cols, file.bytes(tensor)) {
+        if let Some(fault) = file.first_fault(tensor) {
             out.push(format!(
                 "tensor `{}`, row {}, block {}: {}",
                 tensor.name, fault.row, fault.block, fault.what

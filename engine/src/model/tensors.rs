@@ -6,7 +6,6 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::ModelError;
-use crate::formats::blocks::first_fault;
 use crate::formats::gguf::{GgufFile, TensorInfo};
 use crate::kernels::{Layout, Matrix};
 use crate::team::Team;
@@ -209,8 +208,7 @@ pub(super) fn check_values(file: &GgufFile, team: &Team) -> Result<(), ModelErro
         if first.load(Ordering::Relaxed) < i {
             return;
         }
-        let fault = first_fault(tensor.ty, tensor.dims[0] as usize, file.bytes(tensor));
-        if let Some(fault) = fault {
+        if let Some(fault) = file.first_fault(tensor) {
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             if i < first.load(Ordering::Relaxed) {
                 first.store(i, Ordering::Relaxed);

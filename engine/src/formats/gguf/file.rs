@@ -266,7 +266,8 @@ impl GgufFile {
         }
     }
 
-    fn first_fault(&self, tensor: &TensorInfo) -> Option<ValueFault> {
+    /// The first scale or weight of a tensor that nothing can be computed with.
+    pub fn first_fault(&self, tensor: &TensorInfo) -> Option<ValueFault> {
         let bytes = self.bytes(tensor);
         if !self.is_tiled(tensor) {
             return first_fault(tensor.ty, tensor.cols(), bytes);

@@ -22,7 +22,7 @@ pub enum StoreError {
     /// Not enough room for the store.
     #[error("{}: the store takes {needed} bytes and {free} are free", path.display())]
     NoRoom {
-        /// The folder.
+        /// The file under work.
         path: PathBuf,
         /// Bytes of the store.
         needed: u64,

@@ -22,13 +22,16 @@ pub struct Packed {
 }
 
 /// Packs the model at `source` (any part of a split one) into the store `out`, which appears
-/// whole or not at all. A second packer of the same store waits for the first. Every weight is looked through on the way, so an open store need not be.
-/// `progress` gets the source bytes done, out of all.
+/// whole or not at all. A second packer of the same store waits for the first. Every weight is
+/// looked through on the way, so an open store need not be. `progress` gets the source bytes done,
+/// out of all.
 pub fn pack(
     source: &Path,
     out: &Path,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Packed, StoreError> {
+    let model = GgufFile::open(source)?;
+    let before = Prelude::of(&model)?;
     let folder = match out.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -37,39 +40,42 @@ pub fn pack(
     let part = beside(out, "part");
     // The file under work is the lock, so what a killed packer left is taken over, not added to.
     let (work, waited) = locked(&part)?;
-    let file = GgufFile::open(source)?;
-    let mut prelude = Prelude::of(&file)?;
-    if waited && read_prelude(out).is_ok_and(|made| made.same_source(&prelude)) {
+    if waited && read_prelude(out).is_ok_and(|made| made.same_source(&before)) {
         fs::remove_file(&part).map_err(StoreError::io(&part))?;
-        return Ok(packed(&file, prelude.places().1));
+    } else {
+        let filled = fill(source, &before, (&work, &part), &mut progress);
+        let done = filled.and_then(|()| fs::rename(&part, out).map_err(StoreError::io(out)));
+        if let Err(error) = done {
+            // Best effort: the error to report is the one that stopped the work. Its lock is
+            // held, so the name still stands for the file of this packer.
+            let _ = fs::remove_file(&part);
+            return Err(error);
+        }
     }
-    let before = prelude.clone();
-    let (_, bytes) = prelude.places();
-    let written = work
-        .set_len(0)
-        .map_err(StoreError::io(&part))
-        .and_then(|()| check_room(folder, bytes))
-        .and_then(|()| write(&file, &mut prelude, (&work, &part), &mut progress))
-        .and_then(|()| {
-            let same = Prelude::of(&file)?.same_source(&before);
-            let changed = || StoreError::Changed(source.to_owned());
-            same.then_some(()).ok_or_else(changed)
-        })
-        .and_then(|()| fs::rename(&part, out).map_err(StoreError::io(out)));
-    if let Err(error) = written {
-        // Best effort: the error to report is the one that stopped the work.
-        let _ = fs::remove_file(&part);
-        return Err(error);
-    }
-    Ok(packed(&file, bytes))
+    let tensors = model.tensors();
+    let tiled = tensors.iter().filter(|t| t.has_tiles()).count();
+    Ok(Packed {
+        bytes: before.places().1,
+        tiled: (tiled, tensors.len()),
+    })
 }
 
-fn packed(file: &GgufFile, bytes: u64) -> Packed {
-    let tensors = file.tensors();
-    let tiled = tensors.iter().filter(|t| t.has_tiles()).count();
-    Packed {
-        bytes,
-        tiled: (tiled, tensors.len()),
+/// Fills `work` with the store of `source`, whose files must be those of `before` from first to
+/// last.
+fn fill(
+    source: &Path,
+    before: &Prelude,
+    (work, path): (&File, &Path),
+    progress: &mut impl FnMut(u64, u64),
+) -> Result<(), StoreError> {
+    work.set_len(0).map_err(StoreError::io(path))?;
+    check_room(path, before.places().1)?;
+    let file = GgufFile::open(source)?; // anew, after `before` was taken
+    write(&file, before.clone(), (work, path), progress)?;
+    if Prelude::of(&file)?.same_source(before) {
+        Ok(())
+    } else {
+        Err(StoreError::Changed(source.to_owned()))
     }
 }
 
@@ -109,13 +115,13 @@ fn locked(path: &Path) -> Result<(File, bool), StoreError> {
     }
 }
 
-fn check_room(folder: &Path, needed: u64) -> Result<(), StoreError> {
-    let facts = rustix::fs::statvfs(folder)
-        .map_err(|error| StoreError::io(folder)(std::io::Error::from(error)))?;
+fn check_room(path: &Path, needed: u64) -> Result<(), StoreError> {
+    let facts = rustix::fs::statvfs(path)
+        .map_err(|error| StoreError::io(path)(std::io::Error::from(error)))?;
     let free = facts.f_bavail.saturating_mul(facts.f_frsize);
     if free < needed {
         return Err(StoreError::NoRoom {
-            path: folder.to_owned(),
+            path: path.to_owned(),
             needed,
             free,
         });
@@ -125,7 +131,7 @@ fn check_room(folder: &Path, needed: u64) -> Result<(), StoreError> {
 
 fn write(
     file: &GgufFile,
-    prelude: &mut Prelude,
+    mut prelude: Prelude,
     (work, path): (&File, &Path),
     progress: &mut impl FnMut(u64, u64),
 ) -> Result<(), StoreError> {
