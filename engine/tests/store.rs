@@ -45,6 +45,7 @@ fn a_store_gives_the_same_bits_and_its_source_back() {
         "gpt-oss-32x2",
         "llama-mixed",
         "llama-tied",
+        "qwen3moe-16x4",
         "shipped-short",
     ] {
         let golden = golden::read(case);

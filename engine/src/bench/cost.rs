@@ -182,6 +182,8 @@ mod tests {
             ("llama-mixed", 451_968, 113_664, 0),
             // Its output matrix is the embedding.
             ("llama-tied", 380_552, 491_520, 65_536),
+            // Its output matrix is F16.
+            ("qwen3moe-16x4", 238_916, 53_248 + 57_344, 0),
         ] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
             let file = GgufFile::open(&folder.join(format!("{name}.gguf"))).unwrap();

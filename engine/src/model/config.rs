@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::ModelError;
 use crate::formats::gguf::{GgufError, Metadata};
+use crate::kv::KvShape;
 
 /// Metadata under one architecture's prefix.
 #[derive(Clone, Copy)]
@@ -124,5 +125,15 @@ impl Dims {
             context,
             eps,
         })
+    }
+
+    /// The cache of one sequence of at most `ctx` tokens.
+    pub fn kv_shape(&self, ctx: usize) -> KvShape {
+        KvShape {
+            layers: self.layers,
+            kv_heads: self.kv_heads,
+            head_dim: self.head_dim,
+            ctx,
+        }
     }
 }

@@ -5,11 +5,10 @@ use super::batch::{BadRow, Batch};
 use super::config::{Dims, Keys};
 use super::loaded::{Architecture, Head, Pass};
 use super::rope_keys::{rope_base, rope_scaling};
+use super::self_attention::{Extras, Scratch, SelfAttention};
 use super::tensors::{Stored, StoredLinear, Tensors};
 use crate::kv::KvShape;
-use crate::ops::{
-    AttentionShape, Pairs, RopeTable, YarnRamp, add_to, attention, embed, rms_norm, swiglu,
-};
+use crate::ops::{Pairs, RopeTable, YarnRamp, add_to, embed, rms_norm, swiglu};
 
 pub(super) struct Llama {
     dims: Dims,
@@ -21,11 +20,7 @@ pub(super) struct Llama {
 }
 
 struct Layer {
-    attn_norm: Vec<f32>,
-    q: StoredLinear,
-    k: StoredLinear,
-    v: StoredLinear,
-    o: StoredLinear,
+    attention: SelfAttention,
     ffn_norm: Vec<f32>,
     gate: StoredLinear,
     up: StoredLinear,
@@ -45,24 +40,15 @@ impl Llama {
         }
         let width = keys.count("feed_forward_length", 1..=1 << 20)?;
         let Dims {
-            hidden,
-            heads,
-            kv_heads,
-            head_dim,
-            ..
+            hidden, head_dim, ..
         } = dims;
-        let (q_width, kv_width) = (heads * head_dim, kv_heads * head_dim);
         let vocab = tensors.rows_of("token_embd.weight", hidden)?;
         let embedding = tensors.matrix("token_embd.weight", hidden, vocab)?;
         let mut layers = Vec::with_capacity(dims.layers);
         for i in 0..dims.layers {
             let name = |part: &str| format!("blk.{i}.{part}");
             layers.push(Layer {
-                attn_norm: tensors.vectors(&name("attn_norm.weight"), hidden, 1)?,
-                q: tensors.linear(&name("attn_q"), hidden, q_width)?,
-                k: tensors.linear(&name("attn_k"), hidden, kv_width)?,
-                v: tensors.linear(&name("attn_v"), hidden, kv_width)?,
-                o: tensors.linear(&name("attn_output"), q_width, hidden)?,
+                attention: SelfAttention::load(tensors, i, &dims, Extras::default())?,
                 ffn_norm: tensors.vectors(&name("ffn_norm.weight"), hidden, 1)?,
                 gate: tensors.linear(&name("ffn_gate"), hidden, width)?,
                 up: tensors.linear(&name("ffn_up"), hidden, width)?,
@@ -101,74 +87,33 @@ impl Architecture for Llama {
     }
 
     fn kv_shape(&self, ctx: usize) -> KvShape {
-        let Dims {
-            layers,
-            kv_heads,
-            head_dim,
-            ..
-        } = self.dims;
-        KvShape {
-            layers,
-            kv_heads,
-            head_dim,
-            ctx,
-        }
+        self.dims.kv_shape(ctx)
     }
 
     fn forward(&self, pass: &mut Pass<'_>, batch: &mut Batch<'_>) -> Result<Vec<f32>, BadRow> {
-        let Dims {
-            hidden,
-            heads,
-            kv_heads,
-            head_dim,
-            eps,
-            ..
-        } = self.dims;
+        let Dims { hidden, eps, .. } = self.dims;
         let n = batch.tokens.len();
         let dense = pass.tools.precisions.dense;
         let rotation = self.rope.rotation(batch.positions());
-        let shape = AttentionShape {
-            heads,
-            kv_heads,
-            head_dim,
-            window: None,
-            scale: 1.0 / (head_dim as f32).sqrt(),
-        };
-        let (mut x, mut h) = (Vec::new(), Vec::new());
-        let (mut q, mut k, mut v, mut y) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut x, mut scratch) = (Vec::new(), Scratch::default());
         let (mut gate, mut up) = (Vec::new(), Vec::new());
         embed(&self.embedding.matrix(pass.file), &batch.tokens, &mut x);
         for (i, layer) in self.layers.iter().enumerate() {
             pass.layer = Some(i);
-            rms_norm(&x, &layer.attn_norm, eps, &mut h);
-            pass.take(&h, n, hidden, dense)?;
-            pass.linear(&layer.q, &mut q);
-            pass.linear(&layer.k, &mut k);
-            pass.linear(&layer.v, &mut v);
-            rotation.apply(&mut q, heads, head_dim);
-            rotation.apply(&mut k, kv_heads, head_dim);
-            batch.write(i, &k, &v);
-            attention(
-                pass.tools.team,
-                &shape,
-                &q,
-                &batch.places,
-                &batch.layer(i),
-                None,
-                &mut h,
-            );
-            pass.take(&h, n, heads * head_dim, dense)?;
-            pass.linear(&layer.o, &mut y);
-            add_to(&mut x, &y);
+            let (dims, scratch) = (&self.dims, &mut scratch);
+            layer
+                .attention
+                .add(pass, batch, dims, &rotation, &mut x, scratch)?;
 
-            rms_norm(&x, &layer.ffn_norm, eps, &mut h);
-            pass.take(&h, n, hidden, dense)?;
+            let Scratch { h, y, .. } = scratch;
+            rms_norm(&x, &layer.ffn_norm, eps, h);
+            pass.take(h, n, hidden, dense)?;
             pass.linear(&layer.gate, &mut gate);
             pass.linear(&layer.up, &mut up);
             swiglu(&mut gate, &up);
             pass.take(&gate, n, self.width, dense)?;
-            pass.linear(&layer.down, &mut y);
-            add_to(&mut x, &y);
+            pass.linear(&layer.down, y);
+            add_to(&mut x, y);
         }
         Ok(x)
     }

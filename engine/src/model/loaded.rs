@@ -8,6 +8,7 @@ use super::batch::{BadRow, Batch, Segment};
 use super::config::{Dims, Keys};
 use super::gpt_oss::GptOss;
 use super::llama::Llama;
+use super::qwen3_moe::Qwen3Moe;
 use super::tensors::{Stored, StoredLinear, Tensors, check_values};
 use super::{ForwardError, ModelError};
 use crate::formats::gguf::{GgufFile, Metadata};
@@ -18,7 +19,7 @@ use crate::ops::{Linear, NonFinite, Tools, YarnRamp, check_finite, linear, rms_n
 use crate::team::{Team, physical_cores};
 
 /// `general.architecture` values that have a forward pass here.
-pub const SUPPORTED_ARCHITECTURES: [&str; 2] = ["gpt-oss", "llama"];
+pub const SUPPORTED_ARCHITECTURES: [&str; 3] = ["gpt-oss", "llama", "qwen3moe"];
 
 /// Context where neither the user nor the file asks for less.
 pub const DEFAULT_CTX: usize = 16384;
@@ -186,6 +187,7 @@ impl LoadedModel {
         let mut tensors = Tensors::new(&file);
         let model: Box<dyn Architecture> = match architecture.as_str() {
             "gpt-oss" => Box::new(GptOss::load(keys, &mut tensors, ramp)?),
+            "qwen3moe" => Box::new(Qwen3Moe::load(keys, &mut tensors, ramp)?),
             _ => Box::new(Llama::load(keys, &mut tensors, ramp)?),
         };
         tensors.warn_unused();

@@ -4,10 +4,13 @@ mod activation_format;
 mod batch;
 mod config;
 mod error;
+mod experts;
 mod gpt_oss;
 mod llama;
 mod loaded;
+mod qwen3_moe;
 mod rope_keys;
+mod self_attention;
 mod tensors;
 #[cfg(test)]
 mod tests;

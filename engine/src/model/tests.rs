@@ -183,7 +183,7 @@ fn wrong_metadata_is_named() {
     assert!(message.contains("gpt-oss.expert_count"), "{message}");
     let message = changed("general.architecture", Value::String("clip".into())).refusal();
     assert!(
-        message.contains("`clip`") && message.contains("gpt-oss, llama"),
+        message.contains("`clip`") && message.contains("gpt-oss, llama, qwen3moe"),
         "{message}"
     );
     let message = changed(

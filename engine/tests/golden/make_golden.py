@@ -41,6 +41,7 @@ CASES = [
     Case("gpt-oss-32x2", "gpt-oss-32x2.gguf", 400),
     Case("llama-mixed", "llama-mixed.gguf", 96),
     Case("llama-tied", "llama-tied.gguf", 96),
+    Case("qwen3moe-16x4", "qwen3moe-16x4.gguf", 128),
     Case("shipped-short", str(SHIPPED), texts.CHAT),
     Case("shipped-long", str(SHIPPED), texts.CODE),
     Case("smollm2-135m", SMOLLM2, texts.PROSE, keep=4),
@@ -141,6 +142,37 @@ def llama(g: Gguf) -> torch.nn.Module:
     return model
 
 
+def qwen3_moe(g: Gguf) -> torch.nn.Module:
+    tied = "output.weight" not in g.tensors
+    config = transformers.Qwen3MoeConfig(
+        vocab_size=g.tensors["token_embd.weight"].shape[1].item(),
+        num_hidden_layers=g.own("block_count"), hidden_size=g.own("embedding_length"),
+        moe_intermediate_size=g.own("expert_feed_forward_length"),
+        num_experts=g.own("expert_count"), num_experts_per_tok=g.own("expert_used_count"), norm_topk_prob=True,
+        num_attention_heads=g.own("attention.head_count"), num_key_value_heads=g.own("attention.head_count_kv"),
+        head_dim=g.own("attention.key_length"), max_position_embeddings=g.own("context_length"),
+        rms_norm_eps=g.own("attention.layer_norm_rms_epsilon"),
+        rope_parameters={"rope_type": "default", "rope_theta": g.own("rope.freq_base")},
+        tie_word_embeddings=tied, attention_bias=False,
+    )
+    model = empty(transformers.Qwen3MoeForCausalLM, config)
+    state = {"model.embed_tokens.weight": g["token_embd.weight"], "model.norm.weight": g["output_norm.weight"],
+             "lm_head.weight": g["token_embd.weight" if tied else "output.weight"]}
+    names = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q",
+             "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
+             "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "mlp.gate": "ffn_gate_inp"}
+    for i in range(config.num_hidden_layers):
+        to, b = f"model.layers.{i}.", f"blk.{i}."
+        for theirs, ours in names.items():
+            state[f"{to}{theirs}.weight"] = g[f"{b}{ours}.weight"]
+        # transformers keeps an expert's gate and up in one matrix, one after the other.
+        gate, up = g[b + "ffn_gate_exps.weight"], g[b + "ffn_up_exps.weight"]
+        state[to + "mlp.experts.gate_up_proj"] = torch.cat([gate, up], 1)
+        state[to + "mlp.experts.down_proj"] = g[b + "ffn_down_exps.weight"]
+    model.load_state_dict(state, strict=True)
+    return model
+
+
 def empty(kind, config) -> torch.nn.Module:
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
@@ -154,7 +186,7 @@ def router_margins(model) -> tuple[list, list]:
     """Hooks that collect, for each layer, how far the last chosen expert is above the next one."""
     gaps, hooks = [], []
     for name, module in model.named_modules():
-        if name.endswith(".router"):
+        if name.endswith((".router", ".mlp.gate")):
             k = module.top_k
 
             def keep(_module, _inputs, out, k=k):
@@ -181,7 +213,7 @@ def find(file: str) -> Path | None:
 
 def make(case: Case, path: Path) -> None:
     g = Gguf(path)
-    model = {"gpt-oss": gpt_oss, "llama": llama}[g.arch](g)
+    model = {"gpt-oss": gpt_oss, "llama": llama, "qwen3moe": qwen3_moe}[g.arch](g)
     if isinstance(case.tokens, int):
         plain = len(g.key("tokenizer.ggml.tokens")) - 16
         tokens = np.random.default_rng(case.tokens).integers(0, plain, case.tokens).tolist()

@@ -50,11 +50,30 @@ class Llama:
     mixed: tuple[Q, ...]  # types of the other matrices, in turn
 
 
+@dataclass(frozen=True)
+class Qwen3Moe:
+    name: str
+    seed: int
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    experts: int
+    used: int
+    width: int
+    context: int
+    embedding: Q
+    output: Q | None  # None: tied to the embedding
+    mixed: tuple[Q, ...]  # types of the other matrices, in turn
+
+
 MODELS = [
     GptOss("gpt-oss-8x4", 11, 4, 64, 4, 2, 64, 8, 64, 16, 16384, 4.0),
     GptOss("gpt-oss-32x2", 12, 2, 96, 4, 1, 64, 32, 32, 128, 131072, 32.0),
     Llama("llama-mixed", 13, 3, 96, 6, 2, 160, 2048, Q.F16, Q.BF16, (Q.Q4_0, Q.Q4_1, Q.F16, Q.Q8_0, Q.BF16, Q.F32)),
     Llama("llama-tied", 14, 3, 128, 4, 4, 256, 2048, Q.Q8_0, None, (Q.Q4_1,)),
+    Qwen3Moe("qwen3moe-16x4", 15, 3, 64, 4, 2, 32, 16, 4, 32, 4096, Q.Q8_0, Q.F16, (Q.Q8_0, Q.Q4_1, Q.F16, Q.Q4_0)),
 ]
 
 
@@ -102,7 +121,7 @@ class Tensors:
         self.w.add_tensor(name, (centre + spread * self.rng.standard_normal(shape)).astype(np.float32))
 
 
-def start(path: Path, arch: str, m: GptOss | Llama) -> gguf.GGUFWriter:
+def start(path: Path, arch: str, m: GptOss | Llama | Qwen3Moe) -> gguf.GGUFWriter:
     w = gguf.GGUFWriter(str(path), arch)
     w.add_name(f"Palindrome random test model {m.name}")
     w.add_license("mit or apache-2.0")
@@ -186,11 +205,42 @@ def write_llama(path: Path, m: Llama) -> None:
     finish(w)
 
 
+def write_qwen3_moe(path: Path, m: Qwen3Moe) -> None:
+    w = start(path, "qwen3moe", m)
+    w.add_key_length(m.head_dim)
+    w.add_value_length(m.head_dim)
+    w.add_expert_count(m.experts)
+    w.add_expert_used_count(m.used)
+    w.add_expert_feed_forward_length(m.width)
+    w.add_rope_freq_base(1000000.0)
+    add_tokenizer(w, "qwen2", CHATML, "<|im_end|>")
+    t = Tensors(w, m.seed)
+    kinds = iter(m.mixed * (7 * m.layers))
+    q, kv = m.heads * m.head_dim, m.kv_heads * m.head_dim
+    tied = m.output is None
+    t.matrix("token_embd.weight", (VOCAB, m.hidden), m.embedding, gain=3.0 if tied else m.hidden**0.5)
+    for i in range(m.layers):
+        b = f"blk.{i}."
+        t.vector(b + "attn_norm.weight", (m.hidden,), 1.0, 0.2)
+        for name, out, inner in (("attn_q", q, m.hidden), ("attn_k", kv, m.hidden), ("attn_v", kv, m.hidden), ("attn_output", m.hidden, q)):
+            t.matrix(b + name + ".weight", (out, inner), next(kinds))
+        for name in ("attn_q_norm", "attn_k_norm"):
+            t.vector(b + name + ".weight", (m.head_dim,), 1.4, 0.3)
+        t.vector(b + "ffn_norm.weight", (m.hidden,), 1.0, 0.2)
+        t.matrix(b + "ffn_gate_inp.weight", (m.experts, m.hidden), Q.F32, gain=2.0)
+        for name, out, inner in (("gate", m.width, m.hidden), ("up", m.width, m.hidden), ("down", m.hidden, m.width)):
+            t.matrix(b + f"ffn_{name}_exps.weight", (m.experts, out, inner), next(kinds), 1.4)
+    t.vector("output_norm.weight", (m.hidden,), 1.0, 0.2)
+    if not tied:
+        t.matrix("output.weight", (VOCAB, m.hidden), m.output, gain=3.0)
+    finish(w)
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
     for m in MODELS:
         path = folder / f"{m.name}.gguf"
-        (write_gpt_oss if isinstance(m, GptOss) else write_llama)(path, m)
+        {GptOss: write_gpt_oss, Llama: write_llama, Qwen3Moe: write_qwen3_moe}[type(m)](path, m)
         print(path.name, path.stat().st_size)
 
 
