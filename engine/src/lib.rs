@@ -20,3 +20,4 @@ pub mod server;
 pub mod synth;
 pub mod team;
 pub mod tokenizer;
+pub mod verify;

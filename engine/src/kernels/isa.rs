@@ -3,7 +3,12 @@
 /// An instruction-set level whose kernels exist here. Holding a value other than `Scalar` is
 /// the proof that the machine has the instructions: it can only come from detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Isa(pub(super) Level);
+pub struct Isa(
+    pub(super) Level,
+    /// A defect to show that checks notice one; there is no such field in a program.
+    #[cfg(test)]
+    pub(super) Option<super::fault::Fault>,
+);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
@@ -40,7 +45,16 @@ impl Level {
 
 impl Isa {
     /// The portable twins.
-    pub const SCALAR: Isa = Isa(Level::Scalar);
+    pub const SCALAR: Isa = Isa::of(Level::Scalar);
+
+    #[cfg(not(test))]
+    const fn of(level: Level) -> Isa {
+        Isa(level)
+    }
+    #[cfg(test)]
+    const fn of(level: Level) -> Isa {
+        Isa(level, None)
+    }
 
     /// The best level of this machine.
     pub fn detect() -> Isa {
@@ -48,19 +62,19 @@ impl Isa {
             .into_iter()
             .rev()
             .find(|l| l.is_here())
-            .map_or(Self::SCALAR, Isa)
+            .map_or(Self::SCALAR, Isa::of)
     }
     /// Every level that this machine can run, `SCALAR` first.
     pub fn available() -> Vec<Isa> {
         LEVELS
             .into_iter()
             .filter(|l| l.is_here())
-            .map(Isa)
+            .map(Isa::of)
             .collect()
     }
     /// The names of all levels of this program, on this machine or not.
     pub fn all_names() -> Vec<&'static str> {
-        LEVELS.into_iter().map(|l| Isa(l).name()).collect()
+        LEVELS.into_iter().map(|l| Isa::of(l).name()).collect()
     }
     /// A level by name (`scalar`, `avx2`, `avx512`), if this machine has it.
     pub fn by_name(name: &str) -> Option<Isa> {

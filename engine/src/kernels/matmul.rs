@@ -118,8 +118,23 @@ pub fn matmul(
         return;
     }
     if precision == Precision::Reference || w.ty.is_float() {
-        return float_rows(isa, w, rows, x, tokens, out);
+        float_rows(isa, w, rows.clone(), x, tokens, out);
+    } else {
+        quantised(isa, w, rows.clone(), x, tokens, precision, out);
     }
+    #[cfg(test)]
+    isa.break_product(w, &rows, out);
+}
+
+fn quantised(
+    isa: Isa,
+    w: &Matrix<'_>,
+    rows: Range<usize>,
+    x: &Activations,
+    tokens: Range<usize>,
+    precision: Precision,
+    out: &mut [f32],
+) {
     assert!(
         x.digits(precision)
             .iter()

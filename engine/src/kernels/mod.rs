@@ -9,6 +9,8 @@ mod activations;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(test)]
+pub(crate) mod fault;
 mod fp_env;
 mod isa;
 mod lanes;

@@ -260,6 +260,13 @@ impl LoadedModel {
         &self.team
     }
 
+    /// The same model on kernels with a defect.
+    #[cfg(test)]
+    pub(crate) fn with_fault(mut self, fault: crate::kernels::fault::Fault) -> Self {
+        self.isa = self.isa.with_fault(fault);
+        self
+    }
+
     /// Instructions in use.
     pub fn isa(&self) -> Isa {
         self.isa

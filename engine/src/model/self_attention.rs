@@ -139,6 +139,8 @@ impl SelfAttention {
             self.sinks.as_deref(),
             h,
         );
+        #[cfg(test)]
+        pass.tools.isa.break_attention(h, heads * head_dim);
         pass.take(h, n, heads * head_dim, dense)?;
         pass.linear(&self.o, y);
         add_to(x, y);

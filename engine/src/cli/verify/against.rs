@@ -1,0 +1,217 @@
+//! `verify --against`: the same logits along every way.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::progress::progress;
+use super::table::{Table, json, readable};
+use crate::cli::args::load_failure;
+use crate::cli::failure::Failure;
+use crate::cli::store::StoreArgs;
+use crate::formats::store::is_store;
+use crate::model::{ActivationFormat, LoadOptions, LoadedModel};
+use crate::verify::{
+    Arrangement, Event, Plan, Prefix, VerifyError, Way, compare, parse_ways, prompt,
+};
+
+/// Flags of the comparison.
+#[derive(Debug, Args)]
+pub struct AgainstArgs {
+    /// Compare logits along these ways, and do nothing else: `all`, or KEY=VALUE,... with keys
+    /// threads, isa, block, prefix, company, layout; `+` joins keys of one way
+    ///
+    /// The model is walked along the base way and along each of these. After every position of a
+    /// prompt and after every decode step, the logits join a chained sha256; all chains must be
+    /// the base way's. Exit code 1 when one is not.
+    ///
+    ///   threads=1,2,3       worker threads
+    ///   isa=all             instruction-set levels of this machine
+    ///   block=1,17,512      prompt tokens in a pass (1 takes long: it is decoding the prompt)
+    ///   prefix=cached       after other tokens, taken back or copied, at a third, two thirds and
+    ///                       all but one token of the prompt
+    ///   company=16          in the same passes as 15 other sequences
+    ///   layout=plain        from the GGUF file instead of its store
+    ///   isa=all+layout=all  every combination
+    ///   all                 all of these, with blocks of 1, 17, 512 and 4096, and two mixtures
+    #[arg(
+        long,
+        value_name = "WAY",
+        num_args = 1..,
+        verbatim_doc_comment
+    )]
+    against: Vec<String>,
+    /// What the base way has other than `serve` would, as in `threads=1+isa=scalar`
+    #[arg(long, value_name = "WAY", requires = "against")]
+    base: Option<String>,
+    /// Prompts of so many tokens, drawn evenly from the vocabulary
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "128,3000,13000", value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    prompts: Vec<u32>,
+    /// Greedy decode steps after each prompt
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(..=1 << 24))]
+    steps: u32,
+    /// Seed of the prompts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How finely activations are quantised, on every way
+    #[arg(long, value_enum, default_value_t, requires = "against")]
+    activations: ActivationFormat,
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Write the findings as JSON, too
+    #[arg(long, value_name = "FILE", requires = "against")]
+    json: Option<PathBuf>,
+}
+
+impl AgainstArgs {
+    /// Whether there is anything to compare.
+    pub fn is_asked_for(&self) -> bool {
+        !self.against.is_empty()
+    }
+}
+
+/// The files of a model.
+struct Files<'a> {
+    model: &'a Path,
+    /// The one that the base way reads.
+    base: PathBuf,
+    layouts: Vec<Arrangement>,
+}
+
+impl<'a> Files<'a> {
+    fn new(model: &'a Path, store: &StoreArgs) -> Result<Self, Failure> {
+        let base = store.prepare(model)?;
+        let layouts = match (is_store(&base), base == model) {
+            (false, _) => vec![Arrangement::Plain],
+            (true, true) => vec![Arrangement::Store],
+            (true, false) => vec![Arrangement::Store, Arrangement::Plain],
+        };
+        Ok(Self {
+            model,
+            base,
+            layouts,
+        })
+    }
+
+    fn of(&self, layout: Arrangement) -> &Path {
+        if layout == self.layouts[0] {
+            &self.base
+        } else {
+            self.model
+        }
+    }
+}
+
+/// Compares, prints a table, and says how long it will take before.
+pub fn against(model: &Path, args: &AgainstArgs) -> Result<ExitCode, Failure> {
+    let files = Files::new(model, &args.store)?;
+    let (longest, steps) = (args.prompts.iter().max(), args.steps as usize);
+    let ctx = longest.map_or(0, |n| *n as usize) + steps;
+    let options = LoadOptions {
+        ctx: Some(ctx),
+        activations: args.activations,
+        ..LoadOptions::default()
+    };
+    let first = LoadedModel::load(&files.base, &options)
+        .map_err(|error| load_failure(model, error).hint("--prompts and --steps shorten it"))?;
+    let served = Way {
+        threads: first.threads(),
+        isa: first.isa().name().to_owned(),
+        block: first.block(),
+        prefix: Prefix::Cold,
+        company: 1,
+        layout: files.layouts[0],
+    };
+    let (name, vocab) = (first.name().to_owned(), first.vocab());
+    drop(first);
+    let base = match &args.base {
+        None => served,
+        Some(text) => {
+            match &parse_ways(&[text], &served, &files.layouts).map_err(Failure::new)?[..] {
+                [] => served,
+                [way] => way.way.clone(),
+                _ => return Err(Failure::new(format!("--base `{text}` is several ways"))),
+            }
+        }
+    };
+    let texts: Vec<&str> = args
+        .against
+        .iter()
+        .flat_map(|text| text.split_whitespace())
+        .collect();
+    let ways = parse_ways(&texts, &base, &files.layouts).map_err(Failure::new)?;
+    if ways.is_empty() {
+        return Err(Failure::new("every way given is the base way").hint(format!("it is {base}")));
+    }
+    let lengths = args.prompts.iter().map(|n| *n as usize);
+    let plan = Plan {
+        base,
+        ways,
+        prompts: lengths.map(|n| prompt(args.seed, n, vocab)).collect(),
+        steps,
+    };
+    println!(
+        "model    {} ({name}), {} activations",
+        model.display(),
+        args.activations.name()
+    );
+    println!("base     {}", plan.base);
+    println!(
+        "prompts  tokens drawn evenly from the vocabulary, seed {}; {steps} decode steps after each",
+        args.seed
+    );
+    let table = Table::new(&plan);
+    let bar = progress(0, "trials");
+    let mut load = |way: &Way| {
+        let options = way.options(args.activations, ctx);
+        LoadedModel::load(files.of(way.layout), &options)
+    };
+    let mut hear = |event: Event<'_>| match event {
+        Event::Estimate(estimate) => bar.suspend(|| {
+            let (way, most) = estimate.longest;
+            let which = if estimate.refined {
+                "estimate: the other ways about"
+            } else {
+                // Whoever waits decides now, so it is said even where no bar is shown.
+                "estimate: at least"
+            };
+            eprintln!(
+                "{which} {}, of which {} for {}",
+                readable(estimate.seconds),
+                readable(most),
+                table.name(way)
+            );
+            if !estimate.refined {
+                println!("{}", table.head());
+            }
+        }),
+        Event::Step { way, done } => {
+            bar.set_message(table.name(way).to_owned());
+            bar.set_length(done.1 as u64);
+            bar.set_position(done.0 as u64);
+        }
+        Event::Row(row) => bar.suspend(|| println!("{}", table.row(row))),
+    };
+    let all = compare(&plan, &mut load, &mut hear).map_err(|error| match error {
+        VerifyError::Load { way, source } => load_failure(model, format!("{way}: {source}")),
+        forward @ VerifyError::Forward { .. } => Failure::new(forward),
+    })?;
+    bar.finish_and_clear();
+    if let Some(path) = &args.json {
+        let text = json(model, args.activations, args.seed, &plan, &all);
+        std::fs::write(path, text)
+            .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    }
+    let (differ, walks) = (all.differences(), plan.ways.len() * plan.prompts.len());
+    if differ == 0 {
+        println!(
+            "ok       {} ways, {} prompts: the same bits",
+            plan.ways.len(),
+            plan.prompts.len()
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("FINDING  {differ} of {walks} walks part from the base way");
+    Ok(ExitCode::FAILURE)
+}
