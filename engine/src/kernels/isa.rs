@@ -30,7 +30,11 @@ impl Level {
         match self {
             Self::Scalar => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c"),
+            Self::Avx2 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("f16c")
+            }
             // The kernels are written for VNNI; machines with AVX-512 but without it use AVX2.
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {

@@ -138,7 +138,7 @@ fn quantised(
     assert!(
         x.digits(precision)
             .iter()
-            .all(|digit| digit.q.len() == x.n * x.k),
+            .all(|digit| digit.blocks.len() * 32 == x.n * x.k),
         "quantised weights need activations quantised as finely"
     );
     match isa.0 {

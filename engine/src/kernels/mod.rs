@@ -22,7 +22,7 @@ mod sse2;
 #[cfg(test)]
 mod tests;
 
-pub use activations::{Activations, Digit, MAX_ACTIVATION, Precision};
+pub use activations::{Activations, MAX_ACTIVATION, Precision, RUN};
 pub use fp_env::FpEnv;
 pub use isa::Isa;
 pub use lanes::{LANES, Lanes};

@@ -4,7 +4,7 @@ use super::activation::{clamped_swiglu, swiglu};
 use super::finite::{NonFinite, check_finite};
 use super::linear::{Tools, add_bias};
 use super::router::Choice;
-use crate::kernels::{Activations, Digit, Matrix, Precision, matmul};
+use crate::kernels::{Activations, Matrix, Precision, matmul};
 
 /// The unit between an expert's matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,8 +94,11 @@ pub fn moe(
     let width = experts.gate.rows / experts.count;
     let groups = Groups::new(choices, experts.count);
     let slots = choices.len();
-    let rows = groups.pairs.iter().map(|pair| pair / k);
-    let gathered = gather(x, rows, tools.precisions.experts);
+    let tokens: Vec<usize> = groups.pairs.iter().map(|pair| pair / k).collect();
+    let precision = tools.precisions.experts;
+    let floats =
+        precision == Precision::Reference || experts.gate.ty.is_float() || experts.up.ty.is_float();
+    let gathered = x.gather(&tokens, &groups.bounds, precision, floats);
 
     let busiest = groups
         .bounds
@@ -115,9 +118,8 @@ pub fn moe(
             let rows = expert * width + cols.start..expert * width + cols.end;
             let product = |w: &Matrix<'_>, bias: Option<&[f32]>| {
                 let mut y = vec![0.0; tokens.len() * rows.len()];
-                let (isa, precision) = (tools.isa, tools.precisions.experts);
                 matmul(
-                    isa,
+                    tools.isa,
                     w,
                     rows.clone(),
                     &gathered,
@@ -143,7 +145,7 @@ pub fn moe(
         row: groups.pairs[bad.row] / k,
     })?;
     let mut activations = Activations::default();
-    activations.set(&inner, slots, width, tools.precisions.experts);
+    activations.set_groups(&inner, &groups.bounds, width, precision);
 
     let mut outputs = vec![0.0; slots * hidden];
     let strip = tools.strip(hidden, width, busiest * slots.min(experts.count));
@@ -156,9 +158,8 @@ pub fn moe(
             let (tokens, cols) = (block.rows(), block.cols());
             let rows = expert * hidden + cols.start..expert * hidden + cols.end;
             let mut y = vec![0.0; tokens.len() * rows.len()];
-            let (isa, precision) = (tools.isa, tools.precisions.experts);
             matmul(
-                isa,
+                tools.isa,
                 &experts.down,
                 rows.clone(),
                 &activations,
@@ -187,35 +188,6 @@ pub fn moe(
         }
     }
     Ok(())
-}
-
-/// The rows of `x` in the given order, as far as `precision` needs them.
-fn gather(
-    x: &Activations,
-    rows: impl ExactSizeIterator<Item = usize> + Clone,
-    precision: Precision,
-) -> Activations {
-    fn pick<T: Copy>(from: &[T], n: usize, rows: impl ExactSizeIterator<Item = usize>) -> Vec<T> {
-        let width = from.len().checked_div(n).unwrap_or(0);
-        let mut out = Vec::with_capacity(rows.len() * width);
-        for row in rows {
-            out.extend_from_slice(&from[row * width..][..width]);
-        }
-        out
-    }
-    let mut digits = <[Digit; 2]>::default();
-    for (to, from) in digits.iter_mut().zip(x.digits(precision)) {
-        to.q = pick(&from.q, x.n, rows.clone());
-        to.d = pick(&from.d, x.n, rows.clone());
-        to.sums = pick(&from.sums, x.n, rows.clone());
-    }
-    Activations {
-        n: rows.len(),
-        k: x.k,
-        f: pick(&x.f, x.n, rows),
-        digits,
-        overflow: x.overflow,
-    }
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@
 use std::arch::x86_64::*;
 
 use super::place::Place;
-use super::tile::Format;
+use super::tile::{Format, Panel};
 use crate::formats::blocks::MXFP4_DOUBLED;
-use crate::kernels::activations::ActBlock;
+use crate::kernels::activations::{ActBlock, Digit};
 use crate::kernels::scalar::LEAST_SCALE_BITS;
 
 /// Eight registers of four weights a row.
@@ -47,34 +47,56 @@ unsafe fn nibbles(place: impl Place, at: usize) -> Groups {
 /// Activations 4g to 4g + 3 in every lane.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn four(q: &[i8; 32], g: usize) -> __m256i {
-    let b: [u8; 4] = std::array::from_fn(|i| q[4 * g + i] as u8);
+fn four(x: &ActBlock, g: usize) -> __m256i {
+    let b: [u8; 4] = std::array::from_fn(|i| x.q[4 * g + i] as u8);
     _mm256_set1_epi32(i32::from_le_bytes(b))
 }
 
-/// Per lane the sum of unsigned weight times activation over 32. Weights are at most 24, so the
-/// pairs of four groups stay within 4 * 2 * 24 * 127 = 24384, an i16.
+/// Per 32-bit lane the sum over 32 of (weight - OFFSET) * activation, for unsigned weights.
+///
+/// `maddubs` adds neighbours, which lies within an i16; sums of those may wrap around, and the
+/// halves of the activations' sum times -OFFSET, wrapped as well, bring them to their true value
+/// when that is an i16: 16 times the greatest |weight - OFFSET| times 127 is below 2^15 for each
+/// format that comes here.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn small_dot(groups: &Groups, q: &[i8; 32]) -> __m256i {
-    let product = |g: usize| _mm256_maddubs_epi16(groups[g], four(q, g));
-    let add = |a, b| _mm256_add_epi16(a, b);
-    let low = add(add(product(0), product(1)), add(product(2), product(3)));
-    let high = add(add(product(4), product(5)), add(product(6), product(7)));
+fn small_dots<const OFFSET: i16, const T: usize, const H: usize>(
+    panel: &Panel<H>,
+    x: &[ActBlock; T],
+) -> [[__m256i; H]; T] {
+    let mut sums = [[_mm256_setzero_si256(); H]; T];
+    if OFFSET != 0 {
+        for (sums, x) in sums.iter_mut().zip(x) {
+            let [a, b] = x.halves.map(i16::to_le_bytes);
+            let halves = _mm256_set1_epi32(i32::from_le_bytes([a[0], a[1], b[0], b[1]]));
+            *sums = [_mm256_mullo_epi16(halves, _mm256_set1_epi16(-OFFSET)); H];
+        }
+    }
+    for (g, weights) in panel.iter().enumerate() {
+        for (sums, x) in sums.iter_mut().zip(x) {
+            let q = four(x, g);
+            for (sum, w) in sums.iter_mut().zip(weights) {
+                *sum = _mm256_add_epi16(*sum, _mm256_maddubs_epi16(*w, q));
+            }
+        }
+    }
     let ones = _mm256_set1_epi16(1);
-    _mm256_add_epi32(_mm256_madd_epi16(low, ones), _mm256_madd_epi16(high, ones))
+    sums.map(|sums| sums.map(|sum| _mm256_madd_epi16(sum, ones)))
 }
 
-/// MXFP4: doubled values plus 12, and the exponents' distance to 128 in place.
+/// MXFP4: doubled values plus 12, and the bits that 2^(e - 128) has as an f32 where it is normal.
 pub(super) struct Mxfp4;
+
+/// The bits of 1.0.
+const ONE: i32 = 127 << 23;
 
 impl Format for Mxfp4 {
     const BYTES: usize = 17;
-    type Block = (Groups, __m256i);
+    type Scale = __m256i;
 
     #[inline]
-    #[target_feature(enable = "avx2,f16c")]
-    unsafe fn decode(place: impl Place) -> Self::Block {
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn decode(place: impl Place) -> (Groups, __m256i) {
         const LUT: [i8; 16] = {
             let mut lut = MXFP4_DOUBLED;
             let mut i = 0;
@@ -89,19 +111,47 @@ impl Format for Mxfp4 {
         let table = _mm256_broadcastsi128_si256(table);
         // SAFETY: the block's first byte.
         let e = unsafe { place.byte(0) };
-        let shift = _mm256_slli_epi32::<23>(_mm256_sub_epi32(e, _mm256_set1_epi32(128)));
-        (codes.map(|c| _mm256_shuffle_epi8(table, c)), shift)
+        let scale = _mm256_slli_epi32::<23>(_mm256_sub_epi32(e, _mm256_set1_epi32(1)));
+        (codes.map(|c| _mm256_shuffle_epi8(table, c)), scale)
     }
 
     #[inline]
-    #[target_feature(enable = "avx2,f16c")]
-    unsafe fn step(acc: __m256, (groups, shift): Self::Block, x: ActBlock<'_>) -> __m256 {
-        let offset = _mm256_set1_epi32(12 * x.sumq);
-        let isum = _mm256_sub_epi32(small_dot(&groups, x.q), offset);
-        let bits = _mm256_add_epi32(_mm256_set1_epi32(x.d.to_bits() as i32), shift);
-        let keep = _mm256_cmpgt_epi32(bits, _mm256_set1_epi32(LEAST_SCALE_BITS - 1));
-        let scale = _mm256_castsi256_ps(_mm256_and_si256(bits, keep));
-        _mm256_add_ps(acc, _mm256_mul_ps(_mm256_cvtepi32_ps(isum), scale))
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn dots<const T: usize, const H: usize>(
+        panel: &Panel<H>,
+        x: &[ActBlock; T],
+    ) -> [[__m256i; H]; T] {
+        small_dots::<12, T, H>(panel, x)
+    }
+
+    /// Every scale 2^(e - 128) is normal, and its product with any activation's scale is 0 or at
+    /// least 2^-100.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn is_plain(scale: __m256i, x: &Digit) -> bool {
+        let least = (LEAST_SCALE_BITS - (x.least.to_bits() as i32 - ONE)).max(1 << 23);
+        let too_small = _mm256_cmpgt_epi32(_mm256_set1_epi32(least), scale);
+        _mm256_testz_si256(too_small, too_small) != 0
+    }
+
+    /// isum * s is exact, so that a fused addition gives the same bits.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn add<const PLAIN: bool>(
+        acc: __m256,
+        isum: __m256i,
+        scale: __m256i,
+        x: &ActBlock,
+    ) -> __m256 {
+        let s = if PLAIN {
+            _mm256_mul_ps(_mm256_castsi256_ps(scale), _mm256_set1_ps(x.d))
+        } else {
+            let d = _mm256_set1_epi32((x.d.to_bits() as i32).wrapping_sub(ONE));
+            let bits = _mm256_add_epi32(d, scale);
+            let keep = _mm256_cmpgt_epi32(bits, _mm256_set1_epi32(LEAST_SCALE_BITS - 1));
+            _mm256_castsi256_ps(_mm256_and_si256(bits, keep))
+        };
+        _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum), s, acc)
     }
 }
 
@@ -110,32 +160,50 @@ pub(super) struct Q8_0;
 
 impl Format for Q8_0 {
     const BYTES: usize = 34;
-    type Block = (Groups, __m256);
+    type Scale = __m256;
 
     #[inline]
-    #[target_feature(enable = "avx2,f16c")]
-    unsafe fn decode(place: impl Place) -> Self::Block {
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn decode(place: impl Place) -> (Groups, __m256) {
         // SAFETY: a block is 2 + 32 bytes.
         let ([a, b, c, d], [e, f, g, h], scale) =
             unsafe { (place.sixteen(2), place.sixteen(18), place.f16(0)) };
         ([a, b, c, d, e, f, g, h], scale)
     }
 
+    /// |w| <= 128 as unsigned, times q with w's sign: a pair is at most 2 * 128 * 127 = 32512, so
+    /// `maddubs` does not saturate.
     #[inline]
-    #[target_feature(enable = "avx2,f16c")]
-    unsafe fn step(acc: __m256, (groups, scale): Self::Block, x: ActBlock<'_>) -> __m256 {
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn dots<const T: usize, const H: usize>(
+        panel: &Panel<H>,
+        x: &[ActBlock; T],
+    ) -> [[__m256i; H]; T] {
         let ones = _mm256_set1_epi16(1);
-        // |w| <= 128 as unsigned, times q with w's sign: a pair is at most 2 * 128 * 127 =
-        // 32512, so `maddubs` does not saturate.
-        let product = |g: usize| {
-            let w = groups[g];
-            let q = _mm256_sign_epi8(four(x.q, g), w);
-            _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(w), q), ones)
-        };
-        let add = |a, b| _mm256_add_epi32(a, b);
-        let low = add(add(product(0), product(1)), add(product(2), product(3)));
-        let high = add(add(product(4), product(5)), add(product(6), product(7)));
-        scaled(acc, add(low, high), scale, x.d)
+        let mut sums = [[_mm256_setzero_si256(); H]; T];
+        for (g, weights) in panel.iter().enumerate() {
+            let sizes = weights.map(|w| _mm256_abs_epi8(w));
+            for (sums, x) in sums.iter_mut().zip(x) {
+                let q = four(x, g);
+                for h in 0..H {
+                    let q = _mm256_sign_epi8(q, weights[h]);
+                    let pairs = _mm256_maddubs_epi16(sizes[h], q);
+                    sums[h] = _mm256_add_epi32(sums[h], _mm256_madd_epi16(pairs, ones));
+                }
+            }
+        }
+        sums
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn add<const PLAIN: bool>(
+        acc: __m256,
+        isum: __m256i,
+        scale: __m256,
+        x: &ActBlock,
+    ) -> __m256 {
+        scaled(acc, isum, scale, x.d)
     }
 }
 
@@ -152,20 +220,32 @@ pub(super) struct Q4_0;
 
 impl Format for Q4_0 {
     const BYTES: usize = 18;
-    type Block = (Groups, __m256);
+    type Scale = __m256;
 
     #[inline]
-    #[target_feature(enable = "avx2,f16c")]
-    unsafe fn decode(place: impl Place) -> Self::Block {
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn decode(place: impl Place) -> (Groups, __m256) {
         // SAFETY: a block is 2 + 16 bytes.
         unsafe { (nibbles(place, 2), place.f16(0)) }
     }
 
     #[inline]
-    #[target_feature(enable = "avx2,f16c")]
-    unsafe fn step(acc: __m256, (groups, scale): Self::Block, x: ActBlock<'_>) -> __m256 {
-        let offset = _mm256_set1_epi32(8 * x.sumq);
-        let isum = _mm256_sub_epi32(small_dot(&groups, x.q), offset);
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn dots<const T: usize, const H: usize>(
+        panel: &Panel<H>,
+        x: &[ActBlock; T],
+    ) -> [[__m256i; H]; T] {
+        small_dots::<8, T, H>(panel, x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn add<const PLAIN: bool>(
+        acc: __m256,
+        isum: __m256i,
+        scale: __m256,
+        x: &ActBlock,
+    ) -> __m256 {
         scaled(acc, isum, scale, x.d)
     }
 }
@@ -175,22 +255,35 @@ pub(super) struct Q4_1;
 
 impl Format for Q4_1 {
     const BYTES: usize = 20;
-    type Block = (Groups, __m256, __m256);
+    type Scale = (__m256, __m256);
 
     #[inline]
-    #[target_feature(enable = "avx2,f16c")]
-    unsafe fn decode(place: impl Place) -> Self::Block {
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn decode(place: impl Place) -> (Groups, Self::Scale) {
         // SAFETY: a block is 2 + 2 + 16 bytes.
-        unsafe { (nibbles(place, 4), place.f16(0), place.f16(2)) }
+        unsafe { (nibbles(place, 4), (place.f16(0), place.f16(2))) }
     }
 
     #[inline]
-    #[target_feature(enable = "avx2,f16c")]
-    unsafe fn step(acc: __m256, (groups, scale, min): Self::Block, x: ActBlock<'_>) -> __m256 {
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn dots<const T: usize, const H: usize>(
+        panel: &Panel<H>,
+        x: &[ActBlock; T],
+    ) -> [[__m256i; H]; T] {
+        small_dots::<0, T, H>(panel, x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn add<const PLAIN: bool>(
+        acc: __m256,
+        isum: __m256i,
+        (scale, min): Self::Scale,
+        x: &ActBlock,
+    ) -> __m256 {
         let d = _mm256_set1_ps(x.d);
-        let isum = _mm256_cvtepi32_ps(small_dot(&groups, x.q));
-        let p1 = _mm256_mul_ps(isum, _mm256_mul_ps(scale, d));
-        let p2 = _mm256_mul_ps(_mm256_set1_ps(x.sumq as f32), _mm256_mul_ps(min, d));
+        let p1 = _mm256_mul_ps(_mm256_cvtepi32_ps(isum), _mm256_mul_ps(scale, d));
+        let p2 = _mm256_mul_ps(_mm256_set1_ps(x.sum() as f32), _mm256_mul_ps(min, d));
         _mm256_add_ps(acc, _mm256_add_ps(p1, p2))
     }
 }

@@ -23,19 +23,19 @@ pub(super) trait Place: Copy {
     /// 16 bytes of each row: register g has bytes 4g to 4g + 3.
     ///
     /// # Safety
-    /// The machine has AVX2 and F16C; the block has 16 bytes at `at`.
+    /// The machine has AVX2, FMA and F16C; the block has 16 bytes at `at`.
     unsafe fn sixteen(self, at: usize) -> [__m256i; 4];
 
     /// One byte of each row, widened to 32 bits.
     ///
     /// # Safety
-    /// The machine has AVX2 and F16C; the block has a byte at `at`.
+    /// The machine has AVX2, FMA and F16C; the block has a byte at `at`.
     unsafe fn byte(self, at: usize) -> __m256i;
 
     /// One f16 of each row, widened.
     ///
     /// # Safety
-    /// The machine has AVX2 and F16C; the block has two bytes at `at`.
+    /// The machine has AVX2, FMA and F16C; the block has two bytes at `at`.
     unsafe fn f16(self, at: usize) -> __m256;
 
     /// Asks for the bytes that this place will read a while later.
@@ -47,7 +47,7 @@ pub(super) trait Place: Copy {
 pub(super) struct Rows {
     /// The block of each row.
     pub(super) at: [*const u8; ROWS],
-    /// Bytes of a row: the next eight rows lie `ROWS` times that further.
+    /// Bytes of a row: the next tile's rows lie 16 times that further.
     pub(super) row_bytes: usize,
 }
 
@@ -104,11 +104,11 @@ impl Place for Rows {
         ))
     }
 
-    /// The same block of the next rows.
+    /// The same block of the next tile's rows.
     #[inline]
     fn prefetch(self, _: usize) {
         for row in self.at {
-            let next = row.wrapping_add(ROWS * self.row_bytes);
+            let next = row.wrapping_add(TILE_ROWS * self.row_bytes);
             // SAFETY: prefetching has no effect but on caches, at any address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(next.cast()) };
         }
@@ -164,10 +164,14 @@ impl Place for Tile {
         }
     }
 
+    /// The first half asks for both.
     #[inline]
     fn prefetch(self, block_bytes: usize) {
         /// Far enough for memory to answer, near enough to stay in L1.
         const AHEAD: usize = 3072;
+        if self.first != 0 {
+            return;
+        }
         for line in (0..TILE_ROWS * block_bytes).step_by(64) {
             let at = self.column.wrapping_add(AHEAD + line);
             // SAFETY: prefetching has no effect but on caches, at any address.

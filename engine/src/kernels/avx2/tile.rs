@@ -1,4 +1,4 @@
-//! The loop over tiles: eight rows at a time, each block decoded once for a run of tokens.
+//! The loop over tiles: sixteen rows at a time, each block decoded once for a run of tokens.
 
 // (The lint does not fire in a test build, where `expect` would be unfulfilled.)
 #[allow(
@@ -12,32 +12,65 @@ use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0};
 use super::place::{Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::TILE_ROWS;
-use crate::kernels::activations::ActBlock;
-use crate::kernels::{Activations, Digit, Layout, Matrix, Precision};
+use crate::kernels::activations::{ActBlock, Digit, Run};
+use crate::kernels::{Activations, Layout, Matrix, Precision, RUN};
 
-/// Tokens that share one decoding of a tile's weights; their accumulators stay in L1.
-const TOKENS: usize = 32;
 /// Registers of rows in a tile.
-const HALVES: usize = TILE_ROWS / ROWS;
+pub(super) const HALVES: usize = TILE_ROWS / ROWS;
+/// Tokens that meet a register of weights while it is loaded: with two registers of rows, their
+/// sums fill half of the sixteen registers there are.
+const TOGETHER: usize = 4;
+
+/// 32 weights of each of `H` times eight rows: `[g][h]` holds weights 4g to 4g + 3, a row of
+/// register h in each 32-bit lane.
+pub(super) type Panel<const H: usize> = [[__m256i; H]; 8];
+
+/// The f32 sums of some tokens, sixteen rows each.
+#[repr(align(32))]
+struct Sums([[f32; TILE_ROWS]; RUN]);
 
 /// A block format over eight rows. Row r of a register's lanes is row r of the tile.
 pub(super) trait Format {
     /// Bytes of a block.
     const BYTES: usize;
-    /// A block of each row, ready for any number of tokens.
-    type Block: Copy;
+    /// The scales of a block of each row.
+    type Scale: Copy;
 
-    /// Decodes the blocks at a place.
+    /// Decodes the blocks at a place: eight registers of weights, and the scales.
     ///
     /// # Safety
-    /// The machine has AVX2 and F16C; the rows have a block there.
-    unsafe fn decode(place: impl Place) -> Self::Block;
+    /// The machine has AVX2, FMA and F16C; the rows have a block there.
+    unsafe fn decode(place: impl Place) -> ([__m256i; 8], Self::Scale);
 
-    /// Adds a block's products with one token's activations.
+    /// The integer sums of the weights' products with each token's activations, a row in each
+    /// 32-bit lane.
     ///
     /// # Safety
-    /// The machine has AVX2.
-    unsafe fn step(acc: __m256, block: Self::Block, x: ActBlock<'_>) -> __m256;
+    /// The machine has AVX2, FMA and F16C.
+    unsafe fn dots<const T: usize, const H: usize>(
+        panel: &Panel<H>,
+        x: &[ActBlock; T],
+    ) -> [[__m256i; H]; T];
+
+    /// Whether [`Format::add`] may be told so: scales and activations are such that a shorter way
+    /// gives the same bits.
+    ///
+    /// # Safety
+    /// The machine has AVX2, FMA and F16C.
+    unsafe fn is_plain(_scale: Self::Scale, _x: &Digit) -> bool {
+        true
+    }
+
+    /// Adds the products of a block with one token's activations.
+    ///
+    /// # Safety
+    /// The machine has AVX2, FMA and F16C.
+    unsafe fn add<const PLAIN: bool>(
+        acc: __m256,
+        isum: __m256i,
+        scale: Self::Scale,
+        x: &ActBlock,
+    ) -> __m256;
 }
 
 /// See [`crate::kernels::matmul`]. The caller holds an `Isa` of this level.
@@ -49,7 +82,7 @@ pub(in crate::kernels) fn quantised(
     precision: Precision,
     out: &mut [f32],
 ) {
-    // SAFETY: reached only through `Isa(Level::Avx2)`, which only detection of AVX2 and F16C
+    // SAFETY: reached only through `Isa(Level::Avx2)`, which only detection of AVX2, FMA and F16C
     // makes; `matmul` has checked the shapes.
     unsafe {
         match w.ty {
@@ -65,7 +98,7 @@ pub(in crate::kernels) fn quantised(
 }
 
 /// Rows of `w` at a time, from `rows` to `tokens` outputs in `out`.
-#[target_feature(enable = "avx2,f16c")]
+#[target_feature(enable = "avx2,fma,f16c")]
 fn strip<F: Format>(
     w: &Matrix<'_>,
     rows: Range<usize>,
@@ -74,169 +107,190 @@ fn strip<F: Format>(
     precision: Precision,
     out: &mut [f32],
 ) {
-    let digits = Digits::new(x, precision);
-    let width = rows.len();
-    // Lane r of `acc` is row `first + r`; rows outside the strip are not stored.
-    let mut store = |first: usize, t: usize, acc: __m256| {
-        let mut lanes = [0f32; ROWS];
-        // SAFETY: `lanes` holds eight floats.
-        unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), acc) };
-        let from = first.max(rows.start);
-        let to = (first + ROWS).min(rows.end);
-        let at = (t - tokens.start) * width + (from - rows.start);
-        out[at..at + (to - from)].copy_from_slice(&lanes[from - first..to - first]);
-    };
     match w.layout {
         Layout::Rows => {
-            for first in rows.clone().step_by(ROWS) {
-                let count = ROWS.min(rows.end - first);
+            let firsts = rows.clone().step_by(TILE_ROWS);
+            let place = |first: usize, half: usize| Rows {
                 // The last rows repeat in the lanes that are not stored.
-                let at = std::array::from_fn(|i| w.row(first + i.min(count - 1)).as_ptr());
-                let row_bytes = w.row_bytes();
-                let place = Rows { at, row_bytes };
-                if tokens.len() == 1 {
-                    // SAFETY: `matmul` checked that the matrix has its rows, of `blocks` blocks each.
-                    let [acc] = unsafe { one_token::<F, _, 1>([place], digits, tokens.start) };
-                    store(first, tokens.start, acc);
-                } else {
-                    let put = |t, acc| store(first, t, acc);
-                    // SAFETY: as above.
-                    unsafe { some_tokens::<F, _>(place, digits, tokens.clone(), put) };
-                }
+                at: std::array::from_fn(|i| {
+                    w.row((first + half * ROWS + i).min(rows.end - 1)).as_ptr()
+                }),
+                row_bytes: w.row_bytes(),
+            };
+            // SAFETY: a row has `x.k / 32` blocks; `matmul` has checked that the widths agree.
+            unsafe {
+                each_tile::<F, _>(firsts, place, rows.clone(), x, tokens, precision, out);
             }
         }
         Layout::Tiles => {
-            for tile in rows.start / TILE_ROWS..rows.end.div_ceil(TILE_ROWS) {
-                let column = w.tile(tile).as_ptr();
-                let place = |half: usize| Tile {
-                    column,
-                    first: half * ROWS,
-                };
-                let first = |half: usize| tile * TILE_ROWS + half * ROWS;
-                if tokens.len() == 1 {
-                    let places: [Tile; HALVES] = std::array::from_fn(place);
-                    // SAFETY: `Matrix::tile` gave a whole tile, of `blocks` blocks a row.
-                    let accs = unsafe { one_token::<F, _, HALVES>(places, digits, tokens.start) };
-                    for (half, acc) in accs.into_iter().enumerate() {
-                        if first(half) < rows.end && first(half) + ROWS > rows.start {
-                            store(first(half), tokens.start, acc);
-                        }
-                    }
-                    continue;
-                }
-                for half in 0..HALVES {
-                    if first(half) < rows.end && first(half) + ROWS > rows.start {
-                        let put = |t, acc| store(first(half), t, acc);
-                        // SAFETY: as above.
-                        unsafe { some_tokens::<F, _>(place(half), digits, tokens.clone(), put) };
-                    }
-                }
+            let firsts = (rows.start / TILE_ROWS * TILE_ROWS..rows.end).step_by(TILE_ROWS);
+            let place = |first: usize, half: usize| Tile {
+                column: w.tile(first / TILE_ROWS).as_ptr(),
+                first: half * ROWS,
+            };
+            // SAFETY: as above, for the rows of a whole tile.
+            unsafe {
+                each_tile::<F, _>(firsts, place, rows.clone(), x, tokens, precision, out);
             }
         }
     }
 }
 
-/// The digits of a batch that a kernel walks through.
-#[derive(Clone, Copy)]
-struct Digits<'a> {
-    all: &'a [Digit],
-    /// Blocks a token.
-    blocks: usize,
-    tokens: usize,
-}
-
-impl<'a> Digits<'a> {
-    fn new(x: &'a Activations, precision: Precision) -> Self {
-        let (digits, blocks, tokens) = (x.digits(precision), x.k / 32, x.n);
-        for digit in digits {
-            let len = tokens * blocks;
-            let whole =
-                digit.q.len() == 32 * len && digit.d.len() == len && digit.sums.len() == len;
-            assert!(whole, "{tokens} tokens of {blocks} blocks");
-        }
-        Self {
-            all: digits,
-            blocks,
-            tokens,
-        }
-    }
-
-    /// Block `b` of token `t` in one of the digits.
-    #[inline]
-    fn block(self, digit: &'a Digit, t: usize, b: usize) -> ActBlock<'a> {
-        debug_assert!(t < self.tokens && b < self.blocks, "a block of the batch");
-        let i = t * self.blocks + b;
-        // SAFETY: `new` checked the lengths; the loops below stay below `tokens` and `blocks`.
-        unsafe {
-            ActBlock {
-                q: &*digit.q.as_ptr().add(32 * i).cast::<[i8; 32]>(),
-                d: *digit.d.get_unchecked(i),
-                sumq: *digit.sums.get_unchecked(i),
-            }
-        }
-    }
-}
-
-/// One token against the rows at `places`.
+/// Sixteen rows at a time, from each of `firsts` on; those outside `rows` are not stored.
 ///
 /// # Safety
-/// The rows at each place have `digits.blocks` blocks.
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn one_token<F: Format, P: Place, const H: usize>(
-    places: [P; H],
-    digits: Digits<'_>,
-    t: usize,
-) -> [__m256; H] {
-    assert!(t < digits.tokens, "a token of the batch");
-    let mut accs = [_mm256_setzero_ps(); H];
-    for b in 0..digits.blocks {
-        for (h, (place, acc)) in places.iter().zip(&mut accs).enumerate() {
-            // SAFETY: this function's features include those of the format's; a row has
-            // `blocks` blocks (checked by `matmul`).
+/// The rows at each place have `x.k / 32` blocks.
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn each_tile<F: Format, P: Place>(
+    firsts: impl Iterator<Item = usize>,
+    place: impl Fn(usize, usize) -> P,
+    rows: Range<usize>,
+    x: &Activations,
+    tokens: Range<usize>,
+    precision: Precision,
+    out: &mut [f32],
+) {
+    let (digits, blocks, width) = (x.digits(precision), x.k / 32, rows.len());
+    for first in firsts {
+        let places: [P; HALVES] = std::array::from_fn(|half| place(first, half));
+        let (from, to) = (first.max(rows.start), (first + TILE_ROWS).min(rows.end));
+        for run in x.runs(tokens.clone()) {
+            let mut sums = Sums([[0.0; TILE_ROWS]; RUN]);
+            // SAFETY: by the caller's promise.
+            unsafe {
+                if run.tokens.len() == 1 {
+                    sums.0[0] = one_token::<F, P>(places, digits, blocks, &run);
+                } else {
+                    some_tokens::<F, P>(places, digits, blocks, &run, &mut sums);
+                }
+            }
+            for (t, sums) in run.tokens.zip(&sums.0) {
+                let at = (t - tokens.start) * width + (from - rows.start);
+                out[at..at + (to - from)].copy_from_slice(&sums[from - first..to - first]);
+            }
+        }
+    }
+}
+
+/// One token, each block of weights used as it is decoded.
+///
+/// # Safety
+/// The rows at each place have `blocks` blocks.
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn one_token<F: Format, P: Place>(
+    places: [P; HALVES],
+    digits: &[Digit],
+    blocks: usize,
+    run: &Run,
+) -> [f32; TILE_ROWS] {
+    let mut accs = [_mm256_setzero_ps(); HALVES];
+    for b in 0..blocks {
+        for (place, acc) in places.iter().zip(&mut accs) {
+            // SAFETY: this function's features are the format's; the row has block b.
             unsafe {
                 let place = place.forward(b, F::BYTES);
-                if h == 0 {
-                    place.prefetch(F::BYTES);
-                }
-                let block = F::decode(place);
-                for digit in digits.all {
-                    *acc = F::step(*acc, block, digits.block(digit, t, b));
+                place.prefetch(F::BYTES);
+                let (groups, scale) = F::decode(place);
+                for digit in digits {
+                    let x = &run.blocks(digit, b)[0];
+                    let [[isum]] = F::dots(&groups.map(|w| [w]), std::array::from_ref(x));
+                    *acc = F::add::<false>(*acc, isum, scale, x);
                 }
             }
         }
     }
-    accs
+    let mut out = [0f32; TILE_ROWS];
+    for (acc, out) in accs.into_iter().zip(out.as_chunks_mut::<ROWS>().0) {
+        // SAFETY: eight floats.
+        unsafe { _mm256_storeu_ps(out.as_mut_ptr(), acc) };
+    }
+    out
 }
 
-/// Each block decoded once for up to `TOKENS` tokens; `put` takes each token's sums.
+/// Each block of weights decoded once for all tokens of a run; `sums` take theirs.
 ///
 /// # Safety
 /// As [`one_token`].
-#[target_feature(enable = "avx2,f16c")]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn some_tokens<F: Format, P: Place>(
-    place: P,
-    digits: Digits<'_>,
-    tokens: Range<usize>,
-    mut put: impl FnMut(usize, __m256),
+    places: [P; HALVES],
+    digits: &[Digit],
+    blocks: usize,
+    run: &Run,
+    sums: &mut Sums,
 ) {
-    assert!(tokens.end <= digits.tokens, "tokens of the batch");
-    let mut start = tokens.start;
-    while start < tokens.end {
-        let run = start..(start + TOKENS).min(tokens.end);
-        let mut accs = [_mm256_setzero_ps(); TOKENS];
-        for b in 0..digits.blocks {
-            // SAFETY: as in `one_token`.
-            let block = unsafe { F::decode(place.forward(b, F::BYTES)) };
-            for (t, acc) in run.clone().zip(&mut accs) {
-                for digit in digits.all {
-                    // SAFETY: as above.
-                    *acc = unsafe { F::step(*acc, block, digits.block(digit, t, b)) };
+    for b in 0..blocks {
+        // SAFETY: this function's features are the format's; the rows have block b.
+        unsafe {
+            let [(low, low_scale), (high, high_scale)] = places.map(|place| {
+                let place = place.forward(b, F::BYTES);
+                place.prefetch(F::BYTES);
+                F::decode(place)
+            });
+            let panel = std::array::from_fn(|g| [low[g], high[g]]);
+            let scales = [low_scale, high_scale];
+            for digit in digits {
+                let x = run.blocks(digit, b);
+                if F::is_plain(low_scale, digit) && F::is_plain(high_scale, digit) {
+                    add_tokens::<F, true>(&panel, scales, x, sums);
+                } else {
+                    add_tokens::<F, false>(&panel, scales, x, sums);
                 }
             }
         }
-        for (t, acc) in run.clone().zip(accs) {
-            put(t, acc);
+    }
+}
+
+/// Adds a block's products with the tokens of `x` to their sums.
+///
+/// # Safety
+/// The machine has AVX2, FMA and F16C.
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn add_tokens<F: Format, const PLAIN: bool>(
+    panel: &Panel<HALVES>,
+    scales: [F::Scale; HALVES],
+    x: &[ActBlock],
+    sums: &mut Sums,
+) {
+    let (fours, rest) = x.as_chunks::<TOGETHER>();
+    let (four_sums, rest_sums) = sums.0[..x.len()].as_chunks_mut::<TOGETHER>();
+    // SAFETY: by the caller's promise.
+    unsafe {
+        for (x, sums) in fours.iter().zip(four_sums) {
+            together::<F, PLAIN, TOGETHER>(panel, scales, x, sums);
         }
-        start = run.end;
+        if let (Ok(x), Ok(sums)) = (rest.try_into(), (&mut *rest_sums).try_into()) {
+            together::<F, PLAIN, 3>(panel, scales, x, sums);
+        } else if let (Ok(x), Ok(sums)) = (rest.try_into(), (&mut *rest_sums).try_into()) {
+            together::<F, PLAIN, 2>(panel, scales, x, sums);
+        } else if let (Ok(x), Ok(sums)) = (rest.try_into(), rest_sums.try_into()) {
+            together::<F, PLAIN, 1>(panel, scales, x, sums);
+        }
+    }
+}
+
+/// As [`add_tokens`], for tokens whose sums stay in registers.
+///
+/// # Safety
+/// The machine has AVX2, FMA and F16C.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn together<F: Format, const PLAIN: bool, const T: usize>(
+    panel: &Panel<HALVES>,
+    scales: [F::Scale; HALVES],
+    x: &[ActBlock; T],
+    sums: &mut [[f32; TILE_ROWS]; T],
+) {
+    // SAFETY: by the caller's promise; each half of `sums` is eight floats.
+    unsafe {
+        let isums = F::dots(panel, x);
+        for t in 0..T {
+            for h in 0..HALVES {
+                let at = sums[t].as_mut_ptr().add(h * ROWS);
+                let acc = _mm256_loadu_ps(at);
+                let acc = F::add::<PLAIN>(acc, isums[t][h], scales[h], &x[t]);
+                _mm256_storeu_ps(at, acc);
+            }
+        }
     }
 }

@@ -91,8 +91,8 @@ impl Format for Mxfp4 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn step(acc: __m512, (groups, shift): Self::Block, x: ActBlock<'_>) -> __m512 {
-        let isum = dot(&groups, x.q, -12 * x.sumq);
+    unsafe fn step(acc: __m512, (groups, shift): Self::Block, x: &ActBlock) -> __m512 {
+        let isum = dot(&groups, &x.q, -12 * x.sum());
         let bits = _mm512_add_epi32(_mm512_set1_epi32(x.d.to_bits() as i32), shift);
         let keep = _mm512_cmpgt_epi32_mask(bits, _mm512_set1_epi32(LEAST_SCALE_BITS - 1));
         let scale = _mm512_castsi512_ps(_mm512_maskz_mov_epi32(keep, bits));
@@ -122,8 +122,8 @@ impl Format for Q8_0 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn step(acc: __m512, (groups, scale): Self::Block, x: ActBlock<'_>) -> __m512 {
-        scaled(acc, dot(&groups, x.q, -128 * x.sumq), scale, x.d)
+    unsafe fn step(acc: __m512, (groups, scale): Self::Block, x: &ActBlock) -> __m512 {
+        scaled(acc, dot(&groups, &x.q, -128 * x.sum()), scale, x.d)
     }
 }
 
@@ -151,8 +151,8 @@ impl Format for Q4_0 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn step(acc: __m512, (groups, scale): Self::Block, x: ActBlock<'_>) -> __m512 {
-        scaled(acc, dot(&groups, x.q, -8 * x.sumq), scale, x.d)
+    unsafe fn step(acc: __m512, (groups, scale): Self::Block, x: &ActBlock) -> __m512 {
+        scaled(acc, dot(&groups, &x.q, -8 * x.sum()), scale, x.d)
     }
 }
 
@@ -172,11 +172,11 @@ impl Format for Q4_1 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn step(acc: __m512, (groups, scale, min): Self::Block, x: ActBlock<'_>) -> __m512 {
+    unsafe fn step(acc: __m512, (groups, scale, min): Self::Block, x: &ActBlock) -> __m512 {
         let d = _mm512_set1_ps(x.d);
-        let isum = _mm512_cvtepi32_ps(dot(&groups, x.q, 0));
+        let isum = _mm512_cvtepi32_ps(dot(&groups, &x.q, 0));
         let p1 = _mm512_mul_ps(isum, _mm512_mul_ps(scale, d));
-        let p2 = _mm512_mul_ps(_mm512_set1_ps(x.sumq as f32), _mm512_mul_ps(min, d));
+        let p2 = _mm512_mul_ps(_mm512_set1_ps(x.sum() as f32), _mm512_mul_ps(min, d));
         _mm512_add_ps(acc, _mm512_add_ps(p1, p2))
     }
 }

@@ -13,10 +13,8 @@ use super::place::{Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::TILE_ROWS;
 use crate::kernels::activations::ActBlock;
-use crate::kernels::{Activations, Digit, Layout, Matrix, Precision};
+use crate::kernels::{Activations, Layout, Matrix, Precision, RUN};
 
-/// Tokens that share one decoding of a tile's weights; their accumulators stay in L1.
-const TOKENS: usize = 32;
 /// Registers of rows in a tile.
 const HALVES: usize = TILE_ROWS / ROWS;
 
@@ -37,7 +35,7 @@ pub(super) trait Format {
     ///
     /// # Safety
     /// The machine has AVX-512 F, BW and VNNI.
-    unsafe fn step(acc: __m512, block: Self::Block, x: ActBlock<'_>) -> __m512;
+    unsafe fn step(acc: __m512, block: Self::Block, x: &ActBlock) -> __m512;
 }
 
 /// See [`crate::kernels::matmul`]. The caller holds an `Isa` of this level.
@@ -74,7 +72,7 @@ fn strip<F: Format>(
     precision: Precision,
     out: &mut [f32],
 ) {
-    let digits = Digits::new(x, precision);
+    let inputs = Inputs { x, precision };
     let width = rows.len();
     // Lane r of `acc` is row `first + r`; rows outside the strip are not stored.
     let mut store = |first: usize, t: usize, acc: __m512| {
@@ -96,12 +94,12 @@ fn strip<F: Format>(
                 let place = Rows { at, row_bytes };
                 if tokens.len() == 1 {
                     // SAFETY: `matmul` checked that the matrix has its rows, of `blocks` blocks each.
-                    let [acc] = unsafe { one_token::<F, _, 1>([place], digits, tokens.start) };
+                    let [acc] = unsafe { one_token::<F, _, 1>([place], inputs, tokens.start) };
                     store(first, tokens.start, acc);
                 } else {
                     let put = |t, acc| store(first, t, acc);
                     // SAFETY: as above.
-                    unsafe { some_tokens::<F, _>(place, digits, tokens.clone(), put) };
+                    unsafe { some_tokens::<F, _>(place, inputs, tokens.clone(), put) };
                 }
             }
         }
@@ -116,7 +114,7 @@ fn strip<F: Format>(
                 if tokens.len() == 1 {
                     let places: [Tile; HALVES] = std::array::from_fn(place);
                     // SAFETY: `Matrix::tile` gave a whole tile, of `blocks` blocks a row.
-                    let accs = unsafe { one_token::<F, _, HALVES>(places, digits, tokens.start) };
+                    let accs = unsafe { one_token::<F, _, HALVES>(places, inputs, tokens.start) };
                     for (half, acc) in accs.into_iter().enumerate() {
                         if first(half) < rows.end && first(half) + ROWS > rows.start {
                             store(first(half), tokens.start, acc);
@@ -128,7 +126,7 @@ fn strip<F: Format>(
                     if first(half) < rows.end && first(half) + ROWS > rows.start {
                         let put = |t, acc| store(first(half), t, acc);
                         // SAFETY: as above.
-                        unsafe { some_tokens::<F, _>(place(half), digits, tokens.clone(), put) };
+                        unsafe { some_tokens::<F, _>(place(half), inputs, tokens.clone(), put) };
                     }
                 }
             }
@@ -136,71 +134,45 @@ fn strip<F: Format>(
     }
 }
 
-/// The digits of a batch that a kernel walks through.
+/// The digits of a batch, and the blocks of a token.
 #[derive(Clone, Copy)]
-struct Digits<'a> {
-    all: &'a [Digit],
-    /// Blocks a token.
-    blocks: usize,
-    tokens: usize,
+struct Inputs<'a> {
+    x: &'a Activations,
+    precision: Precision,
 }
 
-impl<'a> Digits<'a> {
-    fn new(x: &'a Activations, precision: Precision) -> Self {
-        let (digits, blocks, tokens) = (x.digits(precision), x.k / 32, x.n);
-        for digit in digits {
-            let len = tokens * blocks;
-            let whole =
-                digit.q.len() == 32 * len && digit.d.len() == len && digit.sums.len() == len;
-            assert!(whole, "{tokens} tokens of {blocks} blocks");
-        }
-        Self {
-            all: digits,
-            blocks,
-            tokens,
-        }
-    }
-
-    /// Block `b` of token `t` in one of the digits.
-    #[inline]
-    fn block(self, digit: &'a Digit, t: usize, b: usize) -> ActBlock<'a> {
-        debug_assert!(t < self.tokens && b < self.blocks, "a block of the batch");
-        let i = t * self.blocks + b;
-        // SAFETY: `new` checked the lengths; the loops below stay below `tokens` and `blocks`.
-        unsafe {
-            ActBlock {
-                q: &*digit.q.as_ptr().add(32 * i).cast::<[i8; 32]>(),
-                d: *digit.d.get_unchecked(i),
-                sumq: *digit.sums.get_unchecked(i),
-            }
-        }
+impl Inputs<'_> {
+    fn blocks(self) -> usize {
+        self.x.k / 32
     }
 }
 
 /// One token against the rows at `places`.
 ///
 /// # Safety
-/// The rows at each place have `digits.blocks` blocks.
+/// The rows at each place have `inputs.blocks()` blocks.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 unsafe fn one_token<F: Format, P: Place, const H: usize>(
     places: [P; H],
-    digits: Digits<'_>,
+    inputs: Inputs<'_>,
     t: usize,
 ) -> [__m512; H] {
-    assert!(t < digits.tokens, "a token of the batch");
     let mut accs = [_mm512_setzero_ps(); H];
-    for b in 0..digits.blocks {
-        for (h, (place, acc)) in places.iter().zip(&mut accs).enumerate() {
-            // SAFETY: this function's features include those of the format's; a row has
-            // `blocks` blocks (checked by `matmul`).
-            unsafe {
-                let place = place.forward(b, F::BYTES);
-                if h == 0 {
-                    place.prefetch(F::BYTES);
-                }
-                let block = F::decode(place);
-                for digit in digits.all {
-                    *acc = F::step(*acc, block, digits.block(digit, t, b));
+    let digits = inputs.x.digits(inputs.precision);
+    for run in inputs.x.runs(t..t + 1) {
+        for b in 0..inputs.blocks() {
+            for (h, (place, acc)) in places.iter().zip(&mut accs).enumerate() {
+                // SAFETY: this function's features include those of the format's; a row has
+                // that many blocks (checked by `matmul`).
+                unsafe {
+                    let place = place.forward(b, F::BYTES);
+                    if h == 0 {
+                        place.prefetch(F::BYTES);
+                    }
+                    let block = F::decode(place);
+                    for digit in digits {
+                        *acc = F::step(*acc, block, &run.blocks(digit, b)[0]);
+                    }
                 }
             }
         }
@@ -208,35 +180,32 @@ unsafe fn one_token<F: Format, P: Place, const H: usize>(
     accs
 }
 
-/// Each block decoded once for up to `TOKENS` tokens; `put` takes each token's sums.
+/// Each block decoded once for the tokens of a run; `put` takes each token's sums.
 ///
 /// # Safety
 /// As [`one_token`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 unsafe fn some_tokens<F: Format, P: Place>(
     place: P,
-    digits: Digits<'_>,
+    inputs: Inputs<'_>,
     tokens: Range<usize>,
     mut put: impl FnMut(usize, __m512),
 ) {
-    assert!(tokens.end <= digits.tokens, "tokens of the batch");
-    let mut start = tokens.start;
-    while start < tokens.end {
-        let run = start..(start + TOKENS).min(tokens.end);
-        let mut accs = [_mm512_setzero_ps(); TOKENS];
-        for b in 0..digits.blocks {
+    let digits = inputs.x.digits(inputs.precision);
+    for run in inputs.x.runs(tokens) {
+        let mut accs = [_mm512_setzero_ps(); RUN];
+        for b in 0..inputs.blocks() {
             // SAFETY: as in `one_token`.
             let block = unsafe { F::decode(place.forward(b, F::BYTES)) };
-            for (t, acc) in run.clone().zip(&mut accs) {
-                for digit in digits.all {
+            for digit in digits {
+                for (x, acc) in run.blocks(digit, b).iter().zip(&mut accs) {
                     // SAFETY: as above.
-                    *acc = unsafe { F::step(*acc, block, digits.block(digit, t, b)) };
+                    *acc = unsafe { F::step(*acc, block, x) };
                 }
             }
         }
-        for (t, acc) in run.clone().zip(accs) {
+        for (t, acc) in run.tokens.zip(accs) {
             put(t, acc);
         }
-        start = run.end;
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Mxfp4;
 impl Format for Mxfp4 {
     const BYTES: usize = 17;
 
-    fn step(acc: f32, block: &[u8], x: ActBlock<'_>) -> f32 {
+    fn step(acc: f32, block: &[u8], x: &ActBlock) -> f32 {
         let mut isum = 0i32;
         for j in 0..16 {
             let byte = block[1 + j];
@@ -64,6 +64,6 @@ mod tests {
         let q: Vec<i8> = (1..=32).collect();
         let low: i32 = (1..=16).sum::<i32>() * 12;
         let high: i32 = (17..=32).sum::<i32>();
-        assert_eq!(dot::<Mxfp4>(&row, &q, &[0.25]), (low - high) as f32 * 0.125);
+        assert_eq!(dot::<Mxfp4>(&row, &q, 0.25), (low - high) as f32 * 0.125);
     }
 }

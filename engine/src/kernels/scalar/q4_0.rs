@@ -10,7 +10,7 @@ pub(super) struct Q4_0;
 impl Format for Q4_0 {
     const BYTES: usize = 18;
 
-    fn step(acc: f32, block: &[u8], x: ActBlock<'_>) -> f32 {
+    fn step(acc: f32, block: &[u8], x: &ActBlock) -> f32 {
         let mut isum = 0i32;
         for j in 0..16 {
             let byte = block[2 + j];
@@ -35,6 +35,6 @@ mod tests {
         let q: Vec<i8> = (0..32).collect();
         let low: i32 = (0..16).sum::<i32>() * 7;
         let high: i32 = (16..32).sum::<i32>() * 8;
-        assert_eq!(dot::<Q4_0>(&row, &q, &[2.0]), (low - high) as f32 * 2.0);
+        assert_eq!(dot::<Q4_0>(&row, &q, 2.0), (low - high) as f32 * 2.0);
     }
 }

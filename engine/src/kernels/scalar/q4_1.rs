@@ -15,7 +15,7 @@ pub(super) struct Q4_1;
 impl Format for Q4_1 {
     const BYTES: usize = 20;
 
-    fn step(acc: f32, block: &[u8], x: ActBlock<'_>) -> f32 {
+    fn step(acc: f32, block: &[u8], x: &ActBlock) -> f32 {
         let mut isum = 0i32;
         for j in 0..16 {
             let byte = block[4 + j];
@@ -25,7 +25,7 @@ impl Format for Q4_1 {
         let dw = f16::from_le_bytes([block[0], block[1]]).to_f32();
         let m = f16::from_le_bytes([block[2], block[3]]).to_f32();
         let p1 = isum as f32 * (dw * x.d);
-        let p2 = x.sumq as f32 * (m * x.d);
+        let p2 = x.sum() as f32 * (m * x.d);
         acc + (p1 + p2)
     }
 }
@@ -42,9 +42,6 @@ mod tests {
         let q: Vec<i8> = (0..32).collect();
         let isum: i32 = (0..16).sum::<i32>() * 3;
         let sumq: i32 = (0..32).sum();
-        assert_eq!(
-            dot::<Q4_1>(&row, &q, &[0.5]),
-            (isum - 2 * sumq) as f32 * 0.5
-        );
+        assert_eq!(dot::<Q4_1>(&row, &q, 0.5), (isum - 2 * sumq) as f32 * 0.5);
     }
 }

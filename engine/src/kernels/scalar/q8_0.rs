@@ -14,10 +14,10 @@ pub(super) struct Q8_0;
 impl Format for Q8_0 {
     const BYTES: usize = 34;
 
-    fn step(acc: f32, block: &[u8], x: ActBlock<'_>) -> f32 {
+    fn step(acc: f32, block: &[u8], x: &ActBlock) -> f32 {
         let isum: i32 = block[2..]
             .iter()
-            .zip(x.q)
+            .zip(&x.q)
             .map(|(w, q)| i32::from(*w as i8) * i32::from(*q))
             .sum();
         let s = f16::from_le_bytes([block[0], block[1]]).to_f32() * x.d;
@@ -37,7 +37,7 @@ mod tests {
         row.extend([0x80u8; 32]); // -128
         let q = [127i8; 32];
         assert_eq!(
-            dot::<Q8_0>(&row, &q, &[0.25]),
+            dot::<Q8_0>(&row, &q, 0.25),
             (-128 * 127 * 32) as f32 * 0.125
         );
     }

@@ -16,7 +16,7 @@ pub(super) trait Format {
     const BYTES: usize;
 
     /// `acc` plus a block's products with a block of one digit.
-    fn step(acc: f32, block: &[u8], x: ActBlock<'_>) -> f32;
+    fn step(acc: f32, block: &[u8], x: &ActBlock) -> f32;
 }
 
 /// See [`crate::kernels::matmul`].
@@ -48,12 +48,10 @@ pub(in crate::kernels) fn quantised(
 
 /// Blocks join in k order from +0, and within a block the first digit before the second.
 fn dot<F: Format>(row: &[u8], x: &Activations, t: usize, precision: Precision) -> f32 {
-    let blocks = row.chunks_exact(F::BYTES);
-    let first = t * blocks.len();
     let mut acc = 0f32;
-    for (b, block) in blocks.enumerate() {
+    for (b, block) in row.chunks_exact(F::BYTES).enumerate() {
         for digit in x.digits(precision) {
-            acc = F::step(acc, block, digit.block(first + b));
+            acc = F::step(acc, block, x.block(digit, t, b));
         }
     }
     acc
@@ -62,42 +60,28 @@ fn dot<F: Format>(row: &[u8], x: &Activations, t: usize, precision: Precision) -
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::kernels::activations::Digit;
 
     /// A row of one block times one digit.
-    pub fn dot<F: Format>(row: &[u8], q: &[i8], d: &[f32]) -> f32 {
-        let sums = vec![q.iter().map(|q| i32::from(*q)).sum()];
-        let digit = Digit {
-            q: q.to_vec(),
-            d: d.to_vec(),
-            sums,
-        };
-        F::step(0.0, row, digit.block(0))
+    pub fn dot<F: Format>(row: &[u8], q: &[i8], d: f32) -> f32 {
+        F::step(0.0, row, &ActBlock::new(q.try_into().unwrap(), d))
     }
 
     #[test]
     fn digits_add_in_order() {
-        // Two blocks of weights 1: the first digit of a block, the second, then the next block.
+        // Two blocks of weights 1: both digits of a block, then the next block.
         let mut row = vec![0x00, 0x3c];
         row.extend([1u8; 32]);
         let row = row.repeat(2);
-        let mut x = Activations {
-            n: 1,
-            k: 64,
-            ..Activations::default()
-        };
-        for (digit, d) in x
-            .digits
-            .iter_mut()
-            .zip([[16_777_216.0, -16_777_216.0], [1.0, 1.0]])
-        {
-            digit.q = vec![0; 64];
-            (digit.q[0], digit.q[32]) = (1, 1);
-            digit.d = d.to_vec();
-            digit.sums = vec![1, 1];
-        }
-        // 2^24 + 1 is 2^24; - 2^24 + 1 is 1.
-        assert_eq!(super::dot::<Q8_0>(&row, &x, 0, Precision::Int16), 1.0);
-        assert_eq!(super::dot::<Q8_0>(&row, &x, 0, Precision::Int8), 0.0);
+        let mut x = [0f32; 64];
+        // First digits 127 and -126 under a scale of 1, and a second digit worth 3 / 256.
+        (x[0], x[1], x[2]) = (127.0, -126.0, 3.0 / 256.0);
+        // Here f32 are 2 apart, and this one is even.
+        let big = 127.0 * 262_144.0;
+        x[32] = big;
+        let mut a = Activations::default();
+        a.set(&x, 1, 64, Precision::Int16);
+        // 1 + 3 / 256 is more than half of 2; 1 alone is a tie.
+        assert_eq!(super::dot::<Q8_0>(&row, &a, 0, Precision::Int16), big + 2.0);
+        assert_eq!(super::dot::<Q8_0>(&row, &a, 0, Precision::Int8), big);
     }
 }
