@@ -259,11 +259,16 @@ unsafe fn add_tokens<F: Format, const PLAIN: bool>(
         for (x, sums) in fours.iter().zip(four_sums) {
             together::<F, PLAIN, TOGETHER>(panel, scales, x, sums);
         }
-        if let (Ok(x), Ok(sums)) = (rest.try_into(), (&mut *rest_sums).try_into()) {
-            together::<F, PLAIN, 3>(panel, scales, x, sums);
-        } else if let (Ok(x), Ok(sums)) = (rest.try_into(), (&mut *rest_sums).try_into()) {
+        if rest.len() & 2 != 0
+            && let Some((x, _)) = rest.split_first_chunk()
+            && let Some((sums, _)) = rest_sums.split_first_chunk_mut()
+        {
             together::<F, PLAIN, 2>(panel, scales, x, sums);
-        } else if let (Ok(x), Ok(sums)) = (rest.try_into(), rest_sums.try_into()) {
+        }
+        if rest.len() & 1 != 0
+            && let Some((_, x)) = rest.split_last_chunk()
+            && let Some((_, sums)) = rest_sums.split_last_chunk_mut()
+        {
             together::<F, PLAIN, 1>(panel, scales, x, sums);
         }
     }
