@@ -13,7 +13,8 @@ use palindrome_engine::formats::blocks::GgmlType;
 use palindrome_engine::formats::tiles;
 use palindrome_engine::kernels::{Activations, Isa, Layout, Matrix, Precision, matmul};
 
-const COLS: usize = 2880;
+/// Cut to whole blocks.
+const MOST_COLS: usize = 2880;
 
 /// One shape of work: a decoded token against a whole matrix, or a block of a prompt against a
 /// part of one.
@@ -37,22 +38,23 @@ const SHAPES: [Shape; 2] = [
 ];
 
 fn kernels(criterion: &mut Criterion) {
-    let values: Vec<f32> = (0..COLS)
+    let values: Vec<f32> = (0..MOST_COLS)
         .map(|i| ((i * 37 % 101) as f32 - 50.0) / 25.0)
         .collect();
     for ty in GgmlType::ALL {
+        let values = &values[..MOST_COLS - MOST_COLS % ty.block_len()];
         let mut row = Vec::new();
-        ty.quantize_row(&values, &mut row);
+        ty.quantize_row(values, &mut row);
         for shape in &SHAPES {
             let rows = row.repeat(shape.rows);
-            measure(criterion, ty, shape, Layout::Rows, &rows, &values);
+            measure(criterion, ty, shape, Layout::Rows, &rows, values);
             if tiles::is_tiled(ty, shape.rows) {
                 let mut tiled = vec![0; rows.len()];
                 let tile = tiles::TILE_ROWS * row.len();
                 for (rows, tiled) in rows.chunks_exact(tile).zip(tiled.chunks_exact_mut(tile)) {
                     tiles::pack(ty, rows, tiled);
                 }
-                measure(criterion, ty, shape, Layout::Tiles, &tiled, &values);
+                measure(criterion, ty, shape, Layout::Tiles, &tiled, values);
             }
         }
     }
@@ -70,7 +72,7 @@ fn measure(
     let w = Matrix {
         ty,
         rows: shape.rows,
-        cols: COLS,
+        cols: values.len(),
         layout,
         bytes,
     };
@@ -83,7 +85,7 @@ fn measure(
     group.throughput(if shape.tokens == 1 {
         Throughput::Bytes(bytes.len() as u64)
     } else {
-        Throughput::Elements(2 * (shape.rows * COLS * shape.tokens) as u64)
+        Throughput::Elements(2 * (shape.rows * values.len() * shape.tokens) as u64)
     });
     // Float weights meet f32, whatever the precision.
     let digits: &[(&str, Precision)] = if ty.is_float() {
@@ -93,7 +95,7 @@ fn measure(
     };
     for &(name, precision) in digits {
         let mut x = Activations::default();
-        x.set(&values.repeat(shape.tokens), shape.tokens, COLS, precision);
+        x.set(&values.repeat(shape.tokens), shape.tokens, values.len(), precision);
         let mut out = vec![0f32; shape.rows * shape.tokens];
         for isa in Isa::available() {
             group.bench_function(BenchmarkId::new(name, isa.name()), |bencher| {

@@ -18,12 +18,13 @@ use palindrome_engine::model::{ActivationFormat, LoadOptions};
 
 /// Cases in this folder; the last two are the small model of this repository, before and far
 /// beyond its window.
-const CASES: [&str; 7] = [
+const CASES: [&str; 8] = [
     "gpt-oss-8x4",
     "gpt-oss-32x2",
     "llama-mixed",
     "llama-tied",
     "qwen3moe-16x4",
+    "qwen3moe-k",
     "shipped-short",
     "shipped-long",
 ];

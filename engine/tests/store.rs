@@ -46,6 +46,7 @@ fn a_store_gives_the_same_bits_and_its_source_back() {
         "llama-mixed",
         "llama-tied",
         "qwen3moe-16x4",
+        "qwen3moe-k",
         "shipped-short",
     ] {
         let golden = golden::read(case);

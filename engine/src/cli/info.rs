@@ -87,7 +87,7 @@ fn weights(tensor: &TensorInfo) -> u64 {
 fn tensor(tensor: &TensorInfo) -> Json {
     json!({
         "name": tensor.name,
-        "type": format!("{:?}", tensor.ty).to_uppercase(),
+        "type": tensor.ty.name(),
         "dims": tensor.dims,
         "bytes": tensor.len,
         "part": tensor.part,
@@ -96,9 +96,9 @@ fn tensor(tensor: &TensorInfo) -> Json {
 }
 
 fn by_type(tensors: &[TensorInfo]) -> Json {
-    let mut out: Vec<(String, u64, u64, u64)> = Vec::new();
+    let mut out: Vec<(&str, u64, u64, u64)> = Vec::new();
     for tensor in tensors {
-        let name = format!("{:?}", tensor.ty).to_uppercase();
+        let name = tensor.ty.name();
         let at = out.iter().position(|row| row.0 == name).unwrap_or_else(|| {
             out.push((name, 0, 0, 0));
             out.len() - 1

@@ -5,6 +5,8 @@
 //! next field: the field at byte `at` of a block lies at `16 * at` of the column, row r's share
 //! `r * size` behind. So a tile has exactly the bytes of its rows, and packing is a permutation.
 
+use std::ops::Range;
+
 use super::blocks::GgmlType;
 
 /// Rows of a tile.
@@ -18,30 +20,35 @@ pub fn is_tiled(ty: GgmlType, rows: usize) -> bool {
     !ty.is_float() && rows > 0 && rows.is_multiple_of(TILE_ROWS)
 }
 
-/// (size of a header field, bytes of header) of a block.
-const fn header(ty: GgmlType) -> (usize, usize) {
+/// Size of a block's scales, and the bytes of the block that hold them.
+const fn scales(ty: GgmlType) -> (usize, Range<usize>) {
     match ty {
-        GgmlType::Mxfp4 => (1, 1),
-        GgmlType::Q8_0 | GgmlType::Q4_0 => (2, 2),
-        GgmlType::Q4_1 => (2, 4),
-        GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => (1, 0),
+        GgmlType::Mxfp4 => (1, 0..1),
+        GgmlType::Q8_0 | GgmlType::Q4_0 => (2, 0..2),
+        // In Q4_K and Q5_K, twelve bytes of smaller scales follow as groups.
+        GgmlType::Q4_1 | GgmlType::Q4K | GgmlType::Q5K => (2, 0..4),
+        GgmlType::Q6K => (2, 208..210),
+        GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => (1, 0..0),
     }
 }
 
 /// Each field of a block as (offset, size).
 fn fields(ty: GgmlType) -> impl Iterator<Item = (usize, usize)> + Clone {
-    let (unit, head) = header(ty);
-    let heads = (0..head).step_by(unit).map(move |at| (at, unit));
-    heads.chain(
-        (head..ty.block_bytes())
-            .step_by(GROUP)
-            .map(|at| (at, GROUP)),
-    )
+    let (size, scales) = scales(ty);
+    let groups = |bytes: Range<usize>| bytes.step_by(GROUP).map(|at| (at, GROUP));
+    groups(0..scales.start)
+        .chain(scales.clone().step_by(size).map(move |at| (at, size)))
+        .chain(groups(scales.end..ty.block_bytes()))
 }
 
-/// Bytes of the block headers at the start of a block column.
+/// Bytes of the scales at the start of a block column.
 pub const fn column_header(ty: GgmlType) -> usize {
-    TILE_ROWS * header(ty).1
+    let (_, scales) = scales(ty);
+    if scales.start == 0 {
+        TILE_ROWS * scales.end
+    } else {
+        0
+    }
 }
 
 /// Packs 16 rows, one after another in `rows`, into the tile `out` of the same length.
@@ -116,6 +123,14 @@ mod tests {
         assert_eq!(tile[16 * (20 + 2) + 3 * 2], 1);
         assert_eq!(tile[16 * 20 + column_header(ty) + 2 * 64 + 3 * 4], 2);
         assert_eq!(tile.iter().filter(|b| **b != 0).count(), 2);
+        // Q6_K has its scale behind the rest.
+        let mut rows = vec![0u8; TILE_ROWS * 210];
+        let mut tile = rows.clone();
+        rows[3 * 210 + 209] = 1;
+        rows[3 * 210 + 200] = 2;
+        pack(GgmlType::Q6K, &rows, &mut tile);
+        assert_eq!(tile[16 * 208 + 3 * 2 + 1], 1);
+        assert_eq!(tile[16 * 200 + 3 * 4], 2);
     }
 
     proptest! {
@@ -123,6 +138,7 @@ mod tests {
         fn packing_is_a_permutation(
             ty in prop::sample::select(vec![
                 GgmlType::Mxfp4, GgmlType::Q8_0, GgmlType::Q4_0, GgmlType::Q4_1,
+                GgmlType::Q4K, GgmlType::Q5K, GgmlType::Q6K,
             ]),
             blocks in 1usize..4,
             seed: u64,

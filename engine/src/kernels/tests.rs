@@ -51,9 +51,10 @@ fn weights(ty: GgmlType, rows: usize, cols: usize, kind: Kind, words: &mut Words
             ty.quantize_row(&[x], &mut bytes);
             continue;
         }
-        bytes.extend((0..block).map(|_| match kind {
+        bytes.extend((0..block).map(|at| match kind {
             Kind::Usual | Kind::Tiny => words.next() as u8,
             Kind::Largest if ty == GgmlType::Q8_0 => 0x80,
+            Kind::Largest if ty == GgmlType::Q6K && at >= 192 => [0x80, 0x7f][at / 3 % 2],
             Kind::Largest => [0x77, 0xff, 0x00][words.next() as usize % 3],
             Kind::Zero => 0,
         }));
@@ -66,18 +67,27 @@ fn weights(ty: GgmlType, rows: usize, cols: usize, kind: Kind, words: &mut Words
             };
             continue;
         }
-        let halves = if ty == GgmlType::Q4_1 { 2 } else { 1 };
-        for i in 0..halves {
+        let scales_at: &[usize] = match ty {
+            GgmlType::Q4_1 | GgmlType::Q4K | GgmlType::Q5K => &[0, 2],
+            GgmlType::Q6K => &[208],
+            _ => &[0],
+        };
+        for at in scales_at {
             let scale: u16 = match kind {
                 Kind::Usual => 0x2000 | (words.next() as u16 & 0x87ff),
                 Kind::Largest => 0x7bff,
                 Kind::Tiny => words.next() as u16 & 0x83ff,
                 Kind::Zero => 0,
             };
-            bytes[start + 2 * i..start + 2 * i + 2].copy_from_slice(&scale.to_le_bytes());
+            bytes[start + at..start + at + 2].copy_from_slice(&scale.to_le_bytes());
         }
     }
     bytes
+}
+
+/// The width of as many blocks of this type as `cols` has blocks of 32.
+fn wide(ty: GgmlType, cols: usize) -> usize {
+    cols / 32 * ty.block_len().max(32)
 }
 
 fn activations(n: usize, k: usize, kind: Kind, words: &mut Words) -> Vec<f32> {
@@ -206,10 +216,17 @@ fn every_token_count_and_odd_row_counts() {
     for ty in GgmlType::ALL {
         for n in 1..=17 {
             let rows = [1, 7, 8, 9, 15, 16, 17, 33][n % 8];
-            compare(ty, rows, 96, n, (Kind::Usual, Kind::Usual), n as u64);
+            compare(
+                ty,
+                rows,
+                wide(ty, 96),
+                n,
+                (Kind::Usual, Kind::Usual),
+                n as u64,
+            );
         }
-        compare(ty, 19, 64, 70, (Kind::Usual, Kind::Usual), 70);
-        compare(ty, 48, 64, 70, (Kind::Usual, Kind::Usual), 71);
+        compare(ty, 19, wide(ty, 64), 70, (Kind::Usual, Kind::Usual), 70);
+        compare(ty, 48, wide(ty, 64), 70, (Kind::Usual, Kind::Usual), 71);
     }
 }
 
@@ -218,8 +235,8 @@ fn adversarial_rows() {
     for ty in GgmlType::ALL {
         for w in KINDS {
             for x in KINDS {
-                compare(ty, 9, 128, 3, (w, x), 5);
-                compare(ty, 16, 128, 3, (w, x), 6);
+                compare(ty, 9, wide(ty, 128), 3, (w, x), 5);
+                compare(ty, 16, wide(ty, 128), 3, (w, x), 6);
             }
         }
     }
@@ -245,15 +262,16 @@ proptest! {
         kinds in (prop::sample::select(&KINDS[..]), prop::sample::select(&KINDS[..])),
         seed: u64,
     ) {
-        compare(ty, rows, blocks * 32, n, kinds, seed);
+        compare(ty, rows, wide(ty, blocks * 32), n, kinds, seed);
     }
 }
 
 /// Int8 against f64 over the dequantised weights: the error is that of the activations alone.
 #[test]
 fn results_are_right() {
-    let (rows, cols, n) = (5, 2880, 2);
+    let (rows, n) = (5, 2);
     for ty in GgmlType::ALL {
+        let cols = 2880 - 2880 % ty.block_len();
         let words = &mut Words(11);
         let bytes = weights(ty, rows, cols, Kind::Usual, words);
         let w = Matrix {

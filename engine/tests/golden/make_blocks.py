@@ -13,7 +13,7 @@ import numpy as np
 from gguf import GGMLQuantizationType as Q
 
 HERE = Path(__file__).parent
-RANDOM, ORDINARY = 160, 64
+RANDOM, ORDINARY, K_RANDOM = 160, 64, 24
 # Smallest denormal, largest denormal, smallest normal, one, its neighbours, largest; both signs.
 F16 = [0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x83FF, 0x0400, 0x3BFF, 0x3C00, 0x3C01, 0xBC00, 0x7BFF, 0xFBFF]
 F16_INFINITE, BF16_INFINITE = [0x7C00, 0xFC00], [0x7F80, 0xFF80]
@@ -53,6 +53,17 @@ def mxfp4(rng) -> np.ndarray:
     return np.concatenate([blocks, ordinary(rng, Q.MXFP4)])
 
 
+def k_quants(rng, kind: Q, scales: list[int]) -> np.ndarray:
+    """Random super-blocks with f16 numbers at the bytes `scales`: finite ones, then the extremes."""
+    size = gguf.GGML_QUANT_SIZES[kind][1]
+    blocks = random_bytes(rng, K_RANDOM + len(F16) * len(scales), size)
+    for n, at in enumerate(scales):
+        head = finite_f16(blocks[:, at : at + 2].copy().view("<u2"))
+        head[K_RANDOM + n * len(F16) : K_RANDOM + (n + 1) * len(F16), 0] = F16
+        blocks[:, at : at + 2] = head.view(np.uint8)
+    return blocks
+
+
 def words(rng, kind: Q, extremes: list[int], infinite: list[int]) -> np.ndarray:
     """32 two-byte numbers a block; random ones have no NaN and no infinity."""
     top = infinite[0]
@@ -75,15 +86,18 @@ def main() -> None:
         (Q.Q4_0, scaled(rng, Q.Q4_0, 1)),
         (Q.Q4_1, scaled(rng, Q.Q4_1, 2)),
         (Q.MXFP4, mxfp4(rng)),
+        (Q.Q4_K, k_quants(rng, Q.Q4_K, [0, 2])),
+        (Q.Q5_K, k_quants(rng, Q.Q5_K, [0, 2])),
+        (Q.Q6_K, k_quants(rng, Q.Q6_K, [208])),
     ]
     body, formats = b"", []
     for kind, blocks in made:
         with np.errstate(over="ignore", invalid="ignore"):
-            values = gguf.dequantize(np.ascontiguousarray(blocks), kind).reshape(len(blocks), 32)
+            values = gguf.dequantize(np.ascontiguousarray(blocks), kind).reshape(len(blocks), -1)
         if np.isnan(values).any():
             raise SystemExit(f"{kind.name}: a NaN slipped in")
         formats.append({"format": kind.name, "ggml_type": int(kind), "blocks": len(blocks),
-                        "block_values": 32, "block_bytes": blocks.shape[1], "bytes_at": len(body),
+                        "block_values": values.shape[1], "block_bytes": blocks.shape[1], "bytes_at": len(body),
                         "values_at": len(body) + blocks.size})
         body += blocks.tobytes() + values.astype("<f4").tobytes()
     (HERE / "blocks.bin").write_bytes(body)

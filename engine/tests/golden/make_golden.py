@@ -42,6 +42,7 @@ CASES = [
     Case("llama-mixed", "llama-mixed.gguf", 96),
     Case("llama-tied", "llama-tied.gguf", 96),
     Case("qwen3moe-16x4", "qwen3moe-16x4.gguf", 128),
+    Case("qwen3moe-k", "qwen3moe-k.gguf", 96),
     Case("shipped-short", str(SHIPPED), texts.CHAT),
     Case("shipped-long", str(SHIPPED), texts.CODE),
     Case("smollm2-135m", SMOLLM2, texts.PROSE, keep=4),

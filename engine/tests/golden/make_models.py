@@ -19,6 +19,15 @@ HARMONY = ["<|startoftext|>", "<|endoftext|>", "<|reserved_2|>", "<|reserved_3|>
 CHATML = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
 
+# Of a block of random bytes whose scale is 1: the spread of its weights; then where its f16 scales
+# lie, and what each must be for a mean of 0.
+K_QUANTS = {
+    Q.Q4_K: (257.0, [(0, 1.0), (2, 7.5)]),
+    Q.Q5_K: (524.0, [(0, 1.0), (2, 15.5)]),
+    Q.Q6_K: (1366.0, [(208, 1.0)]),
+}
+
+
 @dataclass(frozen=True)
 class GptOss:
     name: str
@@ -74,6 +83,8 @@ MODELS = [
     Llama("llama-mixed", 13, 3, 96, 6, 2, 160, 2048, Q.F16, Q.BF16, (Q.Q4_0, Q.Q4_1, Q.F16, Q.Q8_0, Q.BF16, Q.F32)),
     Llama("llama-tied", 14, 3, 128, 4, 4, 256, 2048, Q.Q8_0, None, (Q.Q4_1,)),
     Qwen3Moe("qwen3moe-16x4", 15, 3, 64, 4, 2, 32, 16, 4, 32, 4096, Q.Q8_0, Q.F16, (Q.Q8_0, Q.Q4_1, Q.F16, Q.Q4_0)),
+    Qwen3Moe("qwen3moe-k", 16, 1, 256, 4, 2, 64, 4, 2, 256, 4096, Q.Q6_K, None,
+             (Q.Q4_K, Q.Q5_K, Q.Q6_K, Q.Q4_K, Q.Q5_K, Q.Q4_K, Q.Q6_K)),
 ]
 
 
@@ -111,11 +122,23 @@ class Tensors:
         self.w, self.rng = w, np.random.default_rng(seed)
 
     def matrix(self, name: str, shape: tuple[int, ...], kind: Q, gain: float = 1.0) -> None:
+        if kind in K_QUANTS:
+            self.w.add_tensor(name, self.k_blocks(shape, kind, gain / shape[-1] ** 0.5), raw_dtype=kind)
+            return
         values = (self.rng.standard_normal(shape) * (gain / shape[-1] ** 0.5)).astype(np.float32)
         if kind in (Q.F32, Q.F16):
             self.w.add_tensor(name, values.astype(np.float32 if kind == Q.F32 else np.float16))
         else:
             self.w.add_tensor(name, gguf.quantize(values, kind), raw_dtype=kind)
+
+    def k_blocks(self, shape: tuple[int, ...], kind: Q, std: float) -> np.ndarray:
+        """Random bytes under scales that give weights of mean 0 and this spread."""
+        size = gguf.GGML_QUANT_SIZES[kind][1]
+        spread, scales = K_QUANTS[kind]
+        blocks = self.rng.integers(0, 256, (*shape[:-1], shape[-1] // 256, size), dtype=np.uint8)
+        for at, factor in scales:
+            blocks[..., at : at + 2] = np.array([factor * std / spread], "<f2").view(np.uint8)
+        return blocks.reshape(*shape[:-1], -1)
 
     def vector(self, name: str, shape: tuple[int, ...], centre: float, spread: float) -> None:
         self.w.add_tensor(name, (centre + spread * self.rng.standard_normal(shape)).astype(np.float32))

@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use super::GgmlType;
+use super::{GgmlType, q6_k};
 
 /// The largest E8M0 exponent that the integer kernels take (a scale of 2^100); 255 is NaN.
 pub const MAX_E8M0: u8 = 228;
@@ -25,7 +25,10 @@ pub fn first_fault(ty: GgmlType, cols: usize, bytes: &[u8]) -> Option<ValueFault
         GgmlType::F32 => f32_fault,
         GgmlType::F16 | GgmlType::Q8_0 | GgmlType::Q4_0 => f16_fault,
         GgmlType::BF16 => bf16_fault,
-        GgmlType::Q4_1 => |b| f16_fault(b).or_else(|| f16_fault(&b[2..])),
+        GgmlType::Q6K => |b| f16_fault(&b[q6_k::D..]),
+        GgmlType::Q4_1 | GgmlType::Q4K | GgmlType::Q5K => {
+            |b| f16_fault(b).or_else(|| f16_fault(&b[2..]))
+        }
         GgmlType::Mxfp4 => e8m0_fault,
     };
     bytes
@@ -81,7 +84,7 @@ mod tests {
 
     #[test]
     fn names_row_and_block() {
-        let cases: [(GgmlType, &[u8], usize, &str); 8] = [
+        let cases: [(GgmlType, &[u8], usize, &str); 11] = [
             (
                 GgmlType::Mxfp4,
                 &[255],
@@ -92,6 +95,9 @@ mod tests {
             (GgmlType::Q8_0, &[0x00, 0x7e], 0, "NaN"),
             (GgmlType::Q4_0, &[0x00, 0x7c], 0, "an infinity"),
             (GgmlType::Q4_1, &[0x00, 0xfc], 2, "an infinity"),
+            (GgmlType::Q4K, &[0x00, 0x7e], 0, "NaN"),
+            (GgmlType::Q5K, &[0x00, 0xfc], 2, "an infinity"),
+            (GgmlType::Q6K, &[0x00, 0x7c], 208, "an infinity"),
             (GgmlType::F16, &[0x01, 0x7c], 0, "NaN"),
             (GgmlType::BF16, &[0xc0, 0x7f], 0, "NaN"),
             (GgmlType::F32, &[0, 0, 0x80, 0x7f], 0, "an infinity"),

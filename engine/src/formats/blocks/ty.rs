@@ -1,6 +1,6 @@
 //! The tensor types that this engine reads.
 
-use super::{floats, mxfp4, q4_0, q4_1, q8_0};
+use super::{floats, mxfp4, q4_0, q4_1, q4_k, q5_k, q6_k, q8_0};
 
 /// A tensor's element type, as numbered in GGUF (`enum ggml_type` in ggml.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,22 +17,31 @@ pub enum GgmlType {
     Q4_0,
     /// 32 nibbles under one f16 scale and one f16 minimum.
     Q4_1,
+    /// 256 nibbles in runs of 32 with six-bit scales and minima under two f16 scales.
+    Q4K,
+    /// Q4_K with five bits a weight.
+    Q5K,
+    /// 256 six-bit weights in runs of 16 with int8 scales under one f16 scale.
+    Q6K,
     /// 32 four-bit floats (E2M1) under one power of two (E8M0).
     Mxfp4,
 }
 
 /// What [`GgmlType`] covers, for messages.
-pub const SUPPORTED_TYPES: &str = "F32, F16, BF16, Q8_0, Q4_0, Q4_1, MXFP4";
+pub const SUPPORTED_TYPES: &str = "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q5_K, Q6_K, MXFP4";
 
 impl GgmlType {
     /// Every type, in the order of [`SUPPORTED_TYPES`].
-    pub const ALL: [GgmlType; 7] = [
+    pub const ALL: [GgmlType; 10] = [
         GgmlType::F32,
         GgmlType::F16,
         GgmlType::BF16,
         GgmlType::Q8_0,
         GgmlType::Q4_0,
         GgmlType::Q4_1,
+        GgmlType::Q4K,
+        GgmlType::Q5K,
+        GgmlType::Q6K,
         GgmlType::Mxfp4,
     ];
 
@@ -48,6 +57,9 @@ impl GgmlType {
             Self::Q4_0 => 2,
             Self::Q4_1 => 3,
             Self::Q8_0 => 8,
+            Self::Q4K => 12,
+            Self::Q5K => 13,
+            Self::Q6K => 14,
             Self::BF16 => 30,
             Self::Mxfp4 => 39,
         }
@@ -61,6 +73,9 @@ impl GgmlType {
             Self::Q8_0 => "Q8_0",
             Self::Q4_0 => "Q4_0",
             Self::Q4_1 => "Q4_1",
+            Self::Q4K => "Q4_K",
+            Self::Q5K => "Q5_K",
+            Self::Q6K => "Q6_K",
             Self::Mxfp4 => "MXFP4",
         }
     }
@@ -69,6 +84,7 @@ impl GgmlType {
         match self {
             Self::F32 | Self::F16 | Self::BF16 => 1,
             Self::Q8_0 | Self::Q4_0 | Self::Q4_1 | Self::Mxfp4 => 32,
+            Self::Q4K | Self::Q5K | Self::Q6K => 256,
         }
     }
     /// Bytes per block.
@@ -79,6 +95,9 @@ impl GgmlType {
             Self::Q8_0 => q8_0::BYTES,
             Self::Q4_0 => q4_0::BYTES,
             Self::Q4_1 => q4_1::BYTES,
+            Self::Q4K => q4_k::BYTES,
+            Self::Q5K => q5_k::BYTES,
+            Self::Q6K => q6_k::BYTES,
             Self::Mxfp4 => mxfp4::BYTES,
         }
     }
@@ -113,11 +132,14 @@ impl GgmlType {
             Self::Q8_0 => q8_0::dequantize(bytes, out),
             Self::Q4_0 => q4_0::dequantize(bytes, out),
             Self::Q4_1 => q4_1::dequantize(bytes, out),
+            Self::Q4K => q4_k::dequantize(bytes, out),
+            Self::Q5K => q5_k::dequantize(bytes, out),
+            Self::Q6K => q6_k::dequantize(bytes, out),
             Self::Mxfp4 => mxfp4::dequantize(bytes, out),
         }
     }
     /// Packs one row of finite f32 by ggml's reference quantizers (round to nearest even for
-    /// the float formats), appending to `out`.
+    /// the float formats; in the K formats without ggml's search for scales), appending to `out`.
     ///
     /// # Panics
     /// When the row's length is no multiple of the block length.
@@ -135,6 +157,9 @@ impl GgmlType {
             Self::Q8_0 => q8_0::quantize(row, out),
             Self::Q4_0 => q4_0::quantize(row, out),
             Self::Q4_1 => q4_1::quantize(row, out),
+            Self::Q4K => q4_k::quantize(row, out),
+            Self::Q5K => q5_k::quantize(row, out),
+            Self::Q6K => q6_k::quantize(row, out),
             Self::Mxfp4 => mxfp4::quantize(row, out),
         }
     }
@@ -148,9 +173,6 @@ pub fn ggml_type_name(number: u32) -> Option<&'static str> {
         9 => "Q8_1",
         10 => "Q2_K",
         11 => "Q3_K",
-        12 => "Q4_K",
-        13 => "Q5_K",
-        14 => "Q6_K",
         15 => "Q8_K",
         16 => "IQ2_XXS",
         17 => "IQ2_XS",
@@ -192,6 +214,9 @@ mod tests {
                 ("Q8_0", 32, 34),
                 ("Q4_0", 32, 18),
                 ("Q4_1", 32, 20),
+                ("Q4_K", 256, 144),
+                ("Q5_K", 256, 176),
+                ("Q6_K", 256, 210),
                 ("MXFP4", 32, 17),
             ]
         );
@@ -203,8 +228,8 @@ mod tests {
             assert_eq!(GgmlType::from_number(ty.number()), Some(ty));
             assert_eq!(ggml_type_name(ty.number()), Some(ty.name()));
         }
-        assert_eq!(GgmlType::from_number(12), None);
-        assert_eq!(ggml_type_name(12), Some("Q4_K"));
+        assert_eq!(GgmlType::from_number(10), None);
+        assert_eq!(ggml_type_name(10), Some("Q2_K"));
         assert_eq!(ggml_type_name(4), None);
     }
 

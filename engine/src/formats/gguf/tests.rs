@@ -236,11 +236,11 @@ fn tensor_descriptions() {
     );
     let e = error(patched(second(DIM0), &dims(64, 1 << 30)));
     assert!(matches!(e, GgufError::TensorPastEnd { .. }), "{e}");
-    let e = error(patched(second(TYPE), &12u32.to_le_bytes()));
+    let e = error(patched(second(TYPE), &10u32.to_le_bytes()));
     assert_eq!(
         e.to_string(),
-        "tensor `second` is of type Q4_K, which is not supported; \
-         supported are F32, F16, BF16, Q8_0, Q4_0, Q4_1, MXFP4"
+        "tensor `second` is of type Q2_K, which is not supported; \
+         supported are F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q5_K, Q6_K, MXFP4"
     );
     let e = error(patched(second(TYPE), &999u32.to_le_bytes()));
     assert!(

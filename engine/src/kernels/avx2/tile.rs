@@ -90,6 +90,9 @@ pub(in crate::kernels) fn quantised(
             GgmlType::Q8_0 => strip::<Q8_0>(w, rows, x, tokens, precision, out),
             GgmlType::Q4_0 => strip::<Q4_0>(w, rows, x, tokens, precision, out),
             GgmlType::Q4_1 => strip::<Q4_1>(w, rows, x, tokens, precision, out),
+            GgmlType::Q4K | GgmlType::Q5K | GgmlType::Q6K => {
+                crate::kernels::scalar::quantised(w, rows, x, tokens, precision, out);
+            }
             GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => {
                 unreachable!("float weights take the float kernels")
             }

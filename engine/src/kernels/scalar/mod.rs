@@ -2,9 +2,11 @@
 //! same bits.
 
 mod floats;
+mod k_quants;
 mod mxfp4;
 mod q4_0;
 mod q4_1;
+mod q6_k;
 mod q8_0;
 mod quantised;
 

@@ -20,7 +20,7 @@ pub(super) struct Mxfp4;
 impl Format for Mxfp4 {
     const BYTES: usize = 17;
 
-    fn step(acc: f32, block: &[u8], x: &ActBlock) -> f32 {
+    fn step(acc: f32, block: &[u8], _: usize, x: &ActBlock) -> f32 {
         let mut isum = 0i32;
         for j in 0..16 {
             let byte = block[1 + j];

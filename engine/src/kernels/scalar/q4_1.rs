@@ -15,7 +15,7 @@ pub(super) struct Q4_1;
 impl Format for Q4_1 {
     const BYTES: usize = 20;
 
-    fn step(acc: f32, block: &[u8], x: &ActBlock) -> f32 {
+    fn step(acc: f32, block: &[u8], _: usize, x: &ActBlock) -> f32 {
         let mut isum = 0i32;
         for j in 0..16 {
             let byte = block[4 + j];

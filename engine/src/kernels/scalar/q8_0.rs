@@ -14,7 +14,7 @@ pub(super) struct Q8_0;
 impl Format for Q8_0 {
     const BYTES: usize = 34;
 
-    fn step(acc: f32, block: &[u8], x: &ActBlock) -> f32 {
+    fn step(acc: f32, block: &[u8], _: usize, x: &ActBlock) -> f32 {
         let isum: i32 = block[2..]
             .iter()
             .zip(&x.q)

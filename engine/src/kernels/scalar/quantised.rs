@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use super::k_quants::{Q4K, Q5K};
 use super::mxfp4::Mxfp4;
 use super::q4_0::Q4_0;
 use super::q4_1::Q4_1;
+use super::q6_k::Q6K;
 use super::q8_0::Q8_0;
 use crate::formats::blocks::GgmlType;
 use crate::kernels::activations::ActBlock;
@@ -14,9 +16,11 @@ use crate::kernels::{Activations, Matrix, Precision};
 pub(super) trait Format {
     /// Bytes of a block.
     const BYTES: usize;
+    /// Blocks of activations to a block of weights: its parts of 32.
+    const PARTS: usize = 1;
 
-    /// `acc` plus a block's products with a block of one digit.
-    fn step(acc: f32, block: &[u8], x: &ActBlock) -> f32;
+    /// `acc` plus the products of one part of a block with a block of one digit.
+    fn step(acc: f32, block: &[u8], part: usize, x: &ActBlock) -> f32;
 }
 
 /// See [`crate::kernels::matmul`].
@@ -33,6 +37,9 @@ pub(in crate::kernels) fn quantised(
         GgmlType::Q8_0 => dot::<Q8_0>,
         GgmlType::Q4_0 => dot::<Q4_0>,
         GgmlType::Q4_1 => dot::<Q4_1>,
+        GgmlType::Q4K => dot::<Q4K>,
+        GgmlType::Q5K => dot::<Q5K>,
+        GgmlType::Q6K => dot::<Q6K>,
         GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => {
             unreachable!("float weights take the float kernels")
         }
@@ -46,12 +53,14 @@ pub(in crate::kernels) fn quantised(
     }
 }
 
-/// Blocks join in k order from +0, and within a block the first digit before the second.
+/// Parts of blocks join in k order from +0, and within a part the first digit before the second.
 fn dot<F: Format>(row: &[u8], x: &Activations, t: usize, precision: Precision) -> f32 {
     let mut acc = 0f32;
     for (b, block) in row.chunks_exact(F::BYTES).enumerate() {
-        for digit in x.digits(precision) {
-            acc = F::step(acc, block, x.block(digit, t, b));
+        for part in 0..F::PARTS {
+            for digit in x.digits(precision) {
+                acc = F::step(acc, block, part, x.block(digit, t, b * F::PARTS + part));
+            }
         }
     }
     acc
@@ -63,7 +72,10 @@ pub(super) mod tests {
 
     /// A row of one block times one digit.
     pub fn dot<F: Format>(row: &[u8], q: &[i8], d: f32) -> f32 {
-        F::step(0.0, row, &ActBlock::new(q.try_into().unwrap(), d))
+        let parts = q.as_chunks().0.iter().enumerate();
+        parts.fold(0.0, |acc, (part, q)| {
+            F::step(acc, row, part, &ActBlock::new(*q, d))
+        })
     }
 
     #[test]
