@@ -95,7 +95,12 @@ fn measure(
     };
     for &(name, precision) in digits {
         let mut x = Activations::default();
-        x.set(&values.repeat(shape.tokens), shape.tokens, values.len(), precision);
+        x.set(
+            &values.repeat(shape.tokens),
+            shape.tokens,
+            values.len(),
+            precision,
+        );
         let mut out = vec![0f32; shape.rows * shape.tokens];
         for isa in Isa::available() {
             group.bench_function(BenchmarkId::new(name, isa.name()), |bencher| {

@@ -17,19 +17,20 @@ enum Named {
     /// 36 layers of 128 experts: 63 GB
     #[value(name = "gpt-oss-120b")]
     GptOss120b,
-    /// 4 layers of 8 experts: 2 MB
+    /// 48 layers of 128 experts, in Q4_K and Q6_K: 18 GB
+    #[value(name = "qwen3-30b-a3b")]
+    Qwen3_30bA3b,
+    /// gpt-oss with 4 layers of 8 experts: 2 MB
     Tiny,
+    /// Qwen3-MoE with 4 layers of 8 experts: 5 MB
+    #[value(name = "tiny-qwen3moe")]
+    TinyQwen3Moe,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Tokens {
     O200k,
     Bytes,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Arch {
-    GptOss,
 }
 
 /// Flags of `synth`.
@@ -41,19 +42,16 @@ pub struct SynthArgs {
     /// Sizes to start from; the flags below change single ones
     #[arg(long, value_enum, default_value = "tiny")]
     shape: Named,
-    /// Architecture
-    #[arg(long, value_enum, default_value = "gpt-oss")]
-    arch: Arch,
     /// Seed of the weights: the same seed gives the same bytes
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How uneven and sticky expert use is: 0 leaves it to chance, 1 falls off as Zipf's law
     #[arg(long, default_value_t = 0.0, value_name = "X")]
     router_skew: f32,
-    /// Vocabulary [default: o200k for the named gpt-oss shapes, else bytes]
+    /// Vocabulary [default: o200k for gpt-oss-20b and -120b, else bytes]
     #[arg(long, value_enum)]
     tokens: Option<Tokens>,
-    /// Size of a bytes vocabulary [default: 512]
+    /// Size of a bytes vocabulary [default: 512, and 151936 for qwen3-30b-a3b]
     #[arg(long)]
     vocab: Option<u32>,
     /// Layers
@@ -80,7 +78,7 @@ pub struct SynthArgs {
     /// Width of a head
     #[arg(long)]
     head_dim: Option<u32>,
-    /// Sliding window of the even layers, in tokens
+    /// Sliding window of the even layers, in tokens (gpt-oss)
     #[arg(long)]
     window: Option<u32>,
     /// Context length, in tokens
@@ -108,7 +106,9 @@ impl SynthArgs {
         let mut shape = match self.shape {
             Named::GptOss20b => Shape::GPT_OSS_20B,
             Named::GptOss120b => Shape::GPT_OSS_120B,
+            Named::Qwen3_30bA3b => Shape::QWEN3_30B_A3B,
             Named::Tiny => Shape::TINY,
+            Named::TinyQwen3Moe => Shape::TINY_QWEN3_MOE,
         };
         let changes = [
             (&mut shape.layers, self.layers),
@@ -119,13 +119,13 @@ impl SynthArgs {
             (&mut shape.heads, self.heads),
             (&mut shape.kv_heads, self.kv_heads),
             (&mut shape.head_dim, self.head_dim),
-            (&mut shape.window, self.window),
             (&mut shape.context, self.ctx),
             (&mut shape.yarn.original, self.yarn_original),
         ];
         for (field, change) in changes {
             *field = change.unwrap_or(*field);
         }
+        shape.window = self.window.or(shape.window);
         shape.rope_base = self.rope_base.unwrap_or(shape.rope_base);
         shape.yarn.factor = self.yarn_factor.unwrap_or(shape.yarn.factor);
         shape
@@ -133,9 +133,11 @@ impl SynthArgs {
 
     fn vocab(&self) -> Result<VocabKind, Failure> {
         let default = match self.shape {
-            Named::Tiny => Tokens::Bytes,
-            Named::GptOss20b | Named::GptOss120b if self.vocab.is_some() => Tokens::Bytes,
-            Named::GptOss20b | Named::GptOss120b => Tokens::O200k,
+            Named::GptOss20b | Named::GptOss120b if self.vocab.is_none() => Tokens::O200k,
+            Named::Qwen3_30bA3b if self.vocab.is_none() && self.tokens != Some(Tokens::O200k) => {
+                return Ok(VocabKind::QWEN3);
+            }
+            _ => Tokens::Bytes,
         };
         match (self.tokens.unwrap_or(default), self.vocab) {
             (Tokens::O200k, None) => Ok(VocabKind::O200k),
@@ -150,7 +152,6 @@ impl SynthArgs {
 
 /// Writes the file and says what it is.
 pub fn run(args: &SynthArgs) -> Result<ExitCode, Failure> {
-    let Arch::GptOss = args.arch;
     if !(args.router_skew >= 0.0 && args.router_skew.is_finite()) {
         let found = args.router_skew;
         return Err(Failure::new(format!(

@@ -14,6 +14,9 @@ pub enum SynthError {
         found: u64,
         expected: String,
     },
+    /// o200k asked for in a model that is not gpt-oss.
+    #[error("o200k's special tokens are gpt-oss's; a Qwen3-MoE model takes a bytes vocabulary")]
+    ForeignVocab,
     /// Not enough room.
     #[error(
         "{path} needs {needed} bytes, but only {free} are free on that disk; \

@@ -56,6 +56,9 @@ impl<'a> Filler<'a> {
         match (t.recipe, t.ty) {
             (Recipe::Noise(std), GgmlType::Mxfp4) => mxfp4_noise(&mut stream, std, t.cols, out),
             (Recipe::Noise(std), GgmlType::Q8_0) => q8_0_noise(&mut stream, std, t.cols, out),
+            (Recipe::Noise(std), GgmlType::Q4K | GgmlType::Q6K) => {
+                k_noise(&mut stream, std, (t.ty, t.cols), out);
+            }
             _ => t.ty.quantize_row(&self.values(row, &mut stream), out),
         }
     }
@@ -167,6 +170,36 @@ fn q8_0_noise(stream: &mut Stream, std: f32, cols: usize, out: &mut Vec<u8>) {
             // -128 becomes 0, so that the values stay symmetric.
             let bytes = stream.next().to_le_bytes();
             out.extend(bytes.map(|b| if b == 0x80 { 0 } else { b }));
+        }
+    }
+}
+
+/// Blocks of random codes and small scales under d of half to one and a half times the mean (and
+/// in Q4_K a dmin that makes the weights' mean 0).
+fn k_noise(stream: &mut Stream, std: f32, (ty, cols): (GgmlType, usize), out: &mut Vec<u8>) {
+    // Uniform codes below 16 and scales and minima below 64, where dmin = 7.5 d: E(scale^2) =
+    // 1323, E(code^2) = 77.5, of both means the square is 55813.9, and the minima
+    // have a variance of 341.25. In Q6_K, E(scale^2) = 5461.5 and E(code^2) = 341.5. The spread
+    // of d multiplies both by 13 / 12.
+    let squares = match ty {
+        GgmlType::Q4K => 1323.0 * 77.5 - 55_813.9 + 56.25 * 341.25,
+        _ => 5461.5 * 341.5,
+    };
+    let mean = (f64::from(std) / (squares * 13.0 / 12.0f64).sqrt()) as f32;
+    for _ in 0..cols / 256 {
+        let start = out.len();
+        let d = mean * (0.5 + stream.unit());
+        while out.len() < start + ty.block_bytes() {
+            let left = start + ty.block_bytes() - out.len();
+            out.extend(&stream.next().to_le_bytes()[..left.min(8)]);
+        }
+        let block = &mut out[start..];
+        let scales: &[(usize, f32)] = match ty {
+            GgmlType::Q4K => &[(0, d), (2, 7.5 * d)],
+            _ => &[(208, d)],
+        };
+        for (at, scale) in scales {
+            block[*at..at + 2].copy_from_slice(&f16::from_f32(*scale).to_le_bytes());
         }
     }
 }

@@ -1,8 +1,10 @@
-//! Random-weight model files of any gpt-oss shape, byte-reproducible from a seed.
+//! Random-weight model files of any gpt-oss or Qwen3-MoE shape, byte-reproducible from a seed.
 
 mod error;
 mod fill;
+mod gpt_oss;
 mod plan;
+mod qwen3_moe;
 mod rng;
 mod shape;
 #[cfg(test)]
@@ -12,6 +14,6 @@ mod write;
 
 pub use error::SynthError;
 pub use plan::{Recipe, plan};
-pub use shape::{Shape, Yarn};
+pub use shape::{Family, Shape, Yarn};
 pub use vocab::VocabKind;
 pub use write::{Report, write};

@@ -1,4 +1,4 @@
-//! The sizes of a gpt-oss model.
+//! The sizes of a model.
 
 use super::SynthError;
 
@@ -11,10 +11,38 @@ pub struct Yarn {
     pub original: u32,
 }
 
-/// Everything that gives a gpt-oss model its size.
+/// Which architecture a shape is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// gpt-oss, in MXFP4 and Q8_0.
+    GptOss,
+    /// Qwen3-MoE, in Q4_K and Q6_K.
+    Qwen3Moe,
+}
+
+impl Family {
+    /// Its `general.architecture`.
+    pub fn architecture(self) -> &'static str {
+        match self {
+            Self::GptOss => "gpt-oss",
+            Self::Qwen3Moe => "qwen3moe",
+        }
+    }
+
+    /// The longest blocks of its weights.
+    fn block_len(self) -> u32 {
+        match self {
+            Self::GptOss => 32,
+            Self::Qwen3Moe => 256,
+        }
+    }
+}
+
+/// Everything that gives a model its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the field's name is the GGUF key's")]
 pub struct Shape {
+    pub family: Family,
     pub layers: u32,
     pub experts: u32,
     pub experts_used: u32,
@@ -23,8 +51,8 @@ pub struct Shape {
     pub heads: u32,
     pub kv_heads: u32,
     pub head_dim: u32,
-    /// Sliding window of the even layers, in tokens.
-    pub window: u32,
+    /// Sliding window of the even layers, in tokens; gpt-oss has one, Qwen3-MoE none.
+    pub window: Option<u32>,
     /// Context length, in tokens.
     pub context: u32,
     pub rope_base: f32,
@@ -34,6 +62,7 @@ pub struct Shape {
 impl Shape {
     /// gpt-oss-20b (openai/gpt-oss config.json).
     pub const GPT_OSS_20B: Shape = Shape {
+        family: Family::GptOss,
         layers: 24,
         experts: 32,
         experts_used: 4,
@@ -42,7 +71,7 @@ impl Shape {
         heads: 64,
         kv_heads: 8,
         head_dim: 64,
-        window: 128,
+        window: Some(128),
         context: 131_072,
         rope_base: 150_000.0,
         yarn: Yarn {
@@ -58,6 +87,7 @@ impl Shape {
     };
     /// A model of about a megabyte, for tests.
     pub const TINY: Shape = Shape {
+        family: Family::GptOss,
         layers: 4,
         experts: 8,
         experts_used: 4,
@@ -66,13 +96,46 @@ impl Shape {
         heads: 4,
         kv_heads: 2,
         head_dim: 32,
-        window: 32,
+        window: Some(32),
         context: 4096,
         rope_base: 150_000.0,
         yarn: Yarn {
             factor: 4.0,
             original: 1024,
         },
+    };
+
+    /// Qwen3-30B-A3B (Qwen/Qwen3-30B-A3B config.json).
+    pub const QWEN3_30B_A3B: Shape = Shape {
+        family: Family::Qwen3Moe,
+        layers: 48,
+        experts: 128,
+        experts_used: 8,
+        hidden: 2048,
+        expert_width: 768,
+        heads: 32,
+        kv_heads: 4,
+        head_dim: 128,
+        window: None,
+        context: 40_960,
+        rope_base: 1_000_000.0,
+        yarn: Yarn {
+            factor: 1.0,
+            original: 32_768,
+        },
+    };
+    /// A Qwen3-MoE model of about four megabytes, for tests.
+    pub const TINY_QWEN3_MOE: Shape = Shape {
+        layers: 4,
+        experts: 8,
+        experts_used: 4,
+        hidden: 256,
+        expert_width: 256,
+        heads: 4,
+        kv_heads: 2,
+        head_dim: 64,
+        context: 4096,
+        ..Self::QWEN3_30B_A3B
     };
 
     /// Refuses sizes that do not make a model.
@@ -83,21 +146,29 @@ impl Shape {
             ("--experts-used", self.experts_used),
             ("--heads", self.heads),
             ("--kv-heads", self.kv_heads),
-            ("--window", self.window),
+            ("--window", self.window.unwrap_or(1)),
             ("--ctx", self.context),
             ("--yarn-original", self.yarn.original),
         ];
         for (flag, found) in at_least_one {
             refuse(found == 0, flag, found, || "at least 1".to_owned())?;
         }
+        let (gpt_oss, window) = (self.family == Family::GptOss, self.window);
+        refuse(
+            gpt_oss != window.is_some(),
+            "--window",
+            window.unwrap_or(0),
+            || "a window in gpt-oss and none in other models".to_owned(),
+        )?;
+        let block = self.family.block_len();
         let blocks = [
             ("--hidden", self.hidden),
             ("--expert-width", self.expert_width),
         ];
         for (flag, found) in blocks {
-            let wrong = found == 0 || !found.is_multiple_of(32);
+            let wrong = found == 0 || !found.is_multiple_of(block);
             refuse(wrong, flag, found, || {
-                "a multiple of 32, the block length".to_owned()
+                format!("a multiple of {block}, the block length")
             })?;
         }
         refuse(
@@ -118,12 +189,12 @@ impl Shape {
         })?;
         let width = self.heads * self.head_dim;
         refuse(
-            !width.is_multiple_of(32),
+            !width.is_multiple_of(block),
             "--head-dim",
             self.head_dim,
             || {
                 format!(
-                    "a value that makes {} heads a multiple of 32 wide",
+                    "a value that makes {} heads a multiple of {block} wide",
                     self.heads
                 )
             },

@@ -86,6 +86,41 @@ fn spreads_are_those_planned() {
 }
 
 #[test]
+fn qwen3_moe_in_k_quants() {
+    let shape = Shape::TINY_QWEN3_MOE;
+    let bytes = made(&shape, VocabKind::Bytes(300), 0.0, 7, 2);
+    assert!(bytes == made(&shape, VocabKind::Bytes(300), 0.0, 7, 1));
+    let file = GgufFile::parse(bytes).expect("the reader takes it");
+    file.check_values().expect("no NaN");
+    let m = file.metadata();
+    assert_eq!(m.str("general.architecture").expect("set"), "qwen3moe");
+    assert_eq!(
+        m.u32("qwen3moe.expert_feed_forward_length").expect("set"),
+        256
+    );
+    assert_eq!(file.tensors().len(), 4 * 12 + 3);
+    let wide = 1.0 / 256f64.sqrt();
+    for (name, ty, planned) in [
+        ("token_embd.weight", GgmlType::Q4K, 1.0),
+        ("output.weight", GgmlType::Q6K, 2.0 * wide),
+        ("blk.1.attn_v.weight", GgmlType::Q4K, wide),
+        ("blk.2.attn_v.weight", GgmlType::Q6K, wide),
+        ("blk.2.attn_output.weight", GgmlType::Q4K, wide),
+        ("blk.2.ffn_up_exps.weight", GgmlType::Q4K, wide),
+        ("blk.1.ffn_down_exps.weight", GgmlType::Q4K, wide),
+        ("blk.2.ffn_down_exps.weight", GgmlType::Q6K, wide),
+        ("blk.1.ffn_gate_inp.weight", GgmlType::F32, wide),
+    ] {
+        assert_eq!(file.tensor(name).expect("present").ty, ty, "{name}");
+        let ratio = std_of(&file, name) / planned;
+        assert!(
+            (0.95..1.05).contains(&ratio),
+            "{name}: {ratio} of what was planned"
+        );
+    }
+}
+
+#[test]
 fn skew_lowers_most_biases() {
     let file = GgufFile::parse(made(&Shape::TINY, VocabKind::Bytes(300), 2.0, 7, 2))
         .expect("the reader takes it");
@@ -129,6 +164,20 @@ fn refusals() {
         text(Shape { layers: 0, ..tiny }, bytes),
         "--layers is 0; expected at least 1"
     );
+    let qwen = Shape::TINY_QWEN3_MOE;
+    assert_eq!(
+        text(Shape { hidden: 96, ..qwen }, bytes),
+        "--hidden is 96; expected a multiple of 256, the block length"
+    );
+    let windowed = Shape {
+        window: Some(9),
+        ..qwen
+    };
+    assert_eq!(
+        text(windowed, bytes),
+        "--window is 9; expected a window in gpt-oss and none in other models"
+    );
+    assert!(text(qwen, VocabKind::O200k).contains("bytes vocabulary"));
     assert!(text(tiny, VocabKind::Bytes(9)).starts_with("--vocab is 9; expected 266 to"));
 
     let folder = tempfile::tempdir().expect("a temporary folder");
