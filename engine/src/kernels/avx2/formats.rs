@@ -18,7 +18,7 @@ use crate::kernels::activations::{ActBlock, Digit};
 use crate::kernels::scalar::LEAST_SCALE_BITS;
 
 /// Eight registers of four weights a row.
-type Groups = [__m256i; 8];
+pub(super) type Groups = [__m256i; 8];
 
 /// Splits 16 bytes of nibbles a row: low nibbles are weights 0 to 15, high ones 16 to 31.
 ///
@@ -47,7 +47,7 @@ unsafe fn nibbles(place: impl Place, at: usize) -> Groups {
 /// Activations 4g to 4g + 3 in every lane.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn four(x: &ActBlock, g: usize) -> __m256i {
+pub(super) fn four(x: &ActBlock, g: usize) -> __m256i {
     let b: [u8; 4] = std::array::from_fn(|i| x.q[4 * g + i] as u8);
     _mm256_set1_epi32(i32::from_le_bytes(b))
 }
@@ -60,7 +60,7 @@ fn four(x: &ActBlock, g: usize) -> __m256i {
 /// format that comes here.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn small_dots<const OFFSET: i16, const T: usize, const H: usize>(
+pub(super) fn small_dots<const OFFSET: i16, const T: usize, const H: usize>(
     panel: &Panel<H>,
     x: &[ActBlock; T],
 ) -> [[__m256i; H]; T] {
@@ -96,7 +96,7 @@ impl Format for Mxfp4 {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn decode(place: impl Place) -> (Groups, __m256i) {
+    unsafe fn decode(place: impl Place, _: usize) -> (Groups, __m256i) {
         const LUT: [i8; 16] = {
             let mut lut = MXFP4_DOUBLED;
             let mut i = 0;
@@ -119,6 +119,7 @@ impl Format for Mxfp4 {
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn dots<const T: usize, const H: usize>(
         panel: &Panel<H>,
+        _: &[Self::Scale; H],
         x: &[ActBlock; T],
     ) -> [[__m256i; H]; T] {
         small_dots::<12, T, H>(panel, x)
@@ -164,7 +165,7 @@ impl Format for Q8_0 {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn decode(place: impl Place) -> (Groups, __m256) {
+    unsafe fn decode(place: impl Place, _: usize) -> (Groups, __m256) {
         // SAFETY: a block is 2 + 32 bytes.
         let ([a, b, c, d], [e, f, g, h], scale) =
             unsafe { (place.sixteen(2), place.sixteen(18), place.f16(0)) };
@@ -177,6 +178,7 @@ impl Format for Q8_0 {
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn dots<const T: usize, const H: usize>(
         panel: &Panel<H>,
+        _: &[Self::Scale; H],
         x: &[ActBlock; T],
     ) -> [[__m256i; H]; T] {
         let ones = _mm256_set1_epi16(1);
@@ -224,7 +226,7 @@ impl Format for Q4_0 {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn decode(place: impl Place) -> (Groups, __m256) {
+    unsafe fn decode(place: impl Place, _: usize) -> (Groups, __m256) {
         // SAFETY: a block is 2 + 16 bytes.
         unsafe { (nibbles(place, 2), place.f16(0)) }
     }
@@ -233,6 +235,7 @@ impl Format for Q4_0 {
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn dots<const T: usize, const H: usize>(
         panel: &Panel<H>,
+        _: &[Self::Scale; H],
         x: &[ActBlock; T],
     ) -> [[__m256i; H]; T] {
         small_dots::<8, T, H>(panel, x)
@@ -259,7 +262,7 @@ impl Format for Q4_1 {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn decode(place: impl Place) -> (Groups, Self::Scale) {
+    unsafe fn decode(place: impl Place, _: usize) -> (Groups, Self::Scale) {
         // SAFETY: a block is 2 + 2 + 16 bytes.
         unsafe { (nibbles(place, 4), (place.f16(0), place.f16(2))) }
     }
@@ -268,6 +271,7 @@ impl Format for Q4_1 {
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn dots<const T: usize, const H: usize>(
         panel: &Panel<H>,
+        _: &[Self::Scale; H],
         x: &[ActBlock; T],
     ) -> [[__m256i; H]; T] {
         small_dots::<0, T, H>(panel, x)

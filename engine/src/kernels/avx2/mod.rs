@@ -2,6 +2,7 @@
 
 mod floats;
 mod formats;
+mod k_quants;
 mod mxcsr;
 pub(super) mod peak;
 mod place;

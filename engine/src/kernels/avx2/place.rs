@@ -6,6 +6,7 @@
     reason = "a kernel names dozens of intrinsics"
 )]
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use crate::formats::tiles::TILE_ROWS;
 
@@ -26,6 +27,13 @@ pub(super) trait Place: Copy {
     /// The machine has AVX2, FMA and F16C; the block has 16 bytes at `at`.
     unsafe fn sixteen(self, at: usize) -> [__m256i; 4];
 
+    /// Four bytes of each row.
+    ///
+    /// # Safety
+    /// The machine has AVX2, FMA and F16C; the block has four bytes at `at`, which
+    /// are a field of a tile.
+    unsafe fn four(self, at: usize) -> __m256i;
+
     /// One byte of each row, widened to 32 bits.
     ///
     /// # Safety
@@ -38,8 +46,8 @@ pub(super) trait Place: Copy {
     /// The machine has AVX2, FMA and F16C; the block has two bytes at `at`.
     unsafe fn f16(self, at: usize) -> __m256;
 
-    /// Asks for the bytes that this place will read a while later.
-    fn prefetch(self, block_bytes: usize);
+    /// Asks for what this place will read a while later of some bytes of a block.
+    fn prefetch(self, bytes: Range<usize>);
 }
 
 /// Rows as they lie in a file.
@@ -86,6 +94,17 @@ impl Place for Rows {
 
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
+    unsafe fn four(self, at: usize) -> __m256i {
+        // SAFETY: by the caller's promise; the read is unaligned.
+        let words = self
+            .at
+            .map(|row| unsafe { row.add(at).cast::<i32>().read_unaligned() });
+        // SAFETY: `words` is 32 bytes.
+        unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
     unsafe fn byte(self, at: usize) -> __m256i {
         // SAFETY: by the caller's promise.
         let e = self.at.map(|row| unsafe { *row.add(at) });
@@ -106,9 +125,9 @@ impl Place for Rows {
 
     /// The same block of the next tile's rows.
     #[inline]
-    fn prefetch(self, _: usize) {
+    fn prefetch(self, bytes: Range<usize>) {
         for row in self.at {
-            let next = row.wrapping_add(TILE_ROWS * self.row_bytes);
+            let next = row.wrapping_add(TILE_ROWS * self.row_bytes + bytes.start);
             // SAFETY: prefetching has no effect but on caches, at any address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(next.cast()) };
         }
@@ -146,6 +165,16 @@ impl Place for Tile {
 
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
+    unsafe fn four(self, at: usize) -> __m256i {
+        // SAFETY: a field of four bytes for 16 rows, by the caller's promise.
+        unsafe {
+            let field = self.column.add(at * TILE_ROWS + 4 * self.first);
+            _mm256_loadu_si256(field.cast())
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
     unsafe fn byte(self, at: usize) -> __m256i {
         // SAFETY: a field of one byte for 16 rows, by the caller's promise.
         unsafe {
@@ -166,13 +195,13 @@ impl Place for Tile {
 
     /// The first half asks for both.
     #[inline]
-    fn prefetch(self, block_bytes: usize) {
+    fn prefetch(self, bytes: Range<usize>) {
         /// Far enough for memory to answer, near enough to stay in L1.
         const AHEAD: usize = 3072;
         if self.first != 0 {
             return;
         }
-        for line in (0..TILE_ROWS * block_bytes).step_by(64) {
+        for line in (TILE_ROWS * bytes.start..TILE_ROWS * bytes.end).step_by(64) {
             let at = self.column.wrapping_add(AHEAD + line);
             // SAFETY: prefetching has no effect but on caches, at any address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };

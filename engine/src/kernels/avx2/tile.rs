@@ -9,6 +9,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0};
+use super::k_quants::{Q4K, Q5K, Q6K};
 use super::place::{Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::TILE_ROWS;
@@ -33,14 +34,16 @@ struct Sums([[f32; TILE_ROWS]; RUN]);
 pub(super) trait Format {
     /// Bytes of a block.
     const BYTES: usize;
-    /// The scales of a block of each row.
+    /// Parts of 32 weights in a block.
+    const PARTS: usize = 1;
+    /// The scales of a part of each row.
     type Scale: Copy;
 
-    /// Decodes the blocks at a place: eight registers of weights, and the scales.
+    /// Decodes a part of the blocks at a place: eight registers of weights, and the scales.
     ///
     /// # Safety
-    /// The machine has AVX2, FMA and F16C; the rows have a block there.
-    unsafe fn decode(place: impl Place) -> ([__m256i; 8], Self::Scale);
+    /// The machine has AVX2, FMA and F16C; the rows have a block there, and it has that part.
+    unsafe fn decode(place: impl Place, part: usize) -> ([__m256i; 8], Self::Scale);
 
     /// The integer sums of the weights' products with each token's activations, a row in each
     /// 32-bit lane.
@@ -49,6 +52,7 @@ pub(super) trait Format {
     /// The machine has AVX2, FMA and F16C.
     unsafe fn dots<const T: usize, const H: usize>(
         panel: &Panel<H>,
+        scales: &[Self::Scale; H],
         x: &[ActBlock; T],
     ) -> [[__m256i; H]; T];
 
@@ -90,9 +94,9 @@ pub(in crate::kernels) fn quantised(
             GgmlType::Q8_0 => strip::<Q8_0>(w, rows, x, tokens, precision, out),
             GgmlType::Q4_0 => strip::<Q4_0>(w, rows, x, tokens, precision, out),
             GgmlType::Q4_1 => strip::<Q4_1>(w, rows, x, tokens, precision, out),
-            GgmlType::Q4K | GgmlType::Q5K | GgmlType::Q6K => {
-                crate::kernels::scalar::quantised(w, rows, x, tokens, precision, out);
-            }
+            GgmlType::Q4K => strip::<Q4K>(w, rows, x, tokens, precision, out),
+            GgmlType::Q5K => strip::<Q5K>(w, rows, x, tokens, precision, out),
+            GgmlType::Q6K => strip::<Q6K>(w, rows, x, tokens, precision, out),
             GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => {
                 unreachable!("float weights take the float kernels")
             }
@@ -175,6 +179,22 @@ unsafe fn each_tile<F: Format, P: Place>(
     }
 }
 
+/// The weights that meet block `b` of the activations, and a glance ahead.
+///
+/// # Safety
+/// The machine has AVX2, FMA and F16C; the rows have those weights.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn part<F: Format, P: Place>(place: P, b: usize) -> ([__m256i; 8], F::Scale) {
+    let part = b % F::PARTS;
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let place = place.forward(b / F::PARTS, F::BYTES);
+        place.prefetch(F::BYTES * part / F::PARTS..F::BYTES * (part + 1) / F::PARTS);
+        F::decode(place, part)
+    }
+}
+
 /// One token, each block of weights used as it is decoded.
 ///
 /// # Safety
@@ -191,12 +211,10 @@ unsafe fn one_token<F: Format, P: Place>(
         for (place, acc) in places.iter().zip(&mut accs) {
             // SAFETY: this function's features are the format's; the row has block b.
             unsafe {
-                let place = place.forward(b, F::BYTES);
-                place.prefetch(F::BYTES);
-                let (groups, scale) = F::decode(place);
+                let (groups, scale) = part::<F, P>(*place, b);
                 for digit in digits {
                     let x = &run.blocks(digit, b)[0];
-                    let [[isum]] = F::dots(&groups.map(|w| [w]), std::array::from_ref(x));
+                    let [[isum]] = F::dots(&groups.map(|w| [w]), &[scale], std::array::from_ref(x));
                     *acc = F::add::<false>(*acc, isum, scale, x);
                 }
             }
@@ -225,11 +243,7 @@ unsafe fn some_tokens<F: Format, P: Place>(
     for b in 0..blocks {
         // SAFETY: this function's features are the format's; the rows have block b.
         unsafe {
-            let [(low, low_scale), (high, high_scale)] = places.map(|place| {
-                let place = place.forward(b, F::BYTES);
-                place.prefetch(F::BYTES);
-                F::decode(place)
-            });
+            let [(low, low_scale), (high, high_scale)] = places.map(|place| part::<F, P>(place, b));
             let panel = std::array::from_fn(|g| [low[g], high[g]]);
             let scales = [low_scale, high_scale];
             for digit in digits {
@@ -291,7 +305,7 @@ unsafe fn together<F: Format, const PLAIN: bool, const T: usize>(
 ) {
     // SAFETY: by the caller's promise; each half of `sums` is eight floats.
     unsafe {
-        let isums = F::dots(panel, x);
+        let isums = F::dots(panel, &scales, x);
         for t in 0..T {
             for h in 0..HALVES {
                 let at = sums[t].as_mut_ptr().add(h * ROWS);

@@ -14,7 +14,7 @@ use crate::kernels::activations::ActBlock;
 use crate::kernels::scalar::LEAST_SCALE_BITS;
 
 /// Eight registers of four weights a row.
-type Groups = [__m512i; 8];
+pub(super) type Groups = [__m512i; 8];
 
 /// Splits 16 bytes of nibbles a row: low nibbles are weights 0 to 15, high ones 16 to 31.
 ///
@@ -43,7 +43,7 @@ unsafe fn nibbles(place: impl Place, at: usize) -> Groups {
 /// Activations 4g to 4g + 3 in every lane.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn four(q: &[i8; 32], g: usize) -> __m512i {
+pub(super) fn four(q: &[i8; 32], g: usize) -> __m512i {
     let b: [u8; 4] = std::array::from_fn(|i| q[4 * g + i] as u8);
     _mm512_set1_epi32(i32::from_le_bytes(b))
 }
@@ -51,7 +51,7 @@ fn four(q: &[i8; 32], g: usize) -> __m512i {
 /// Per lane `offset` plus the sum of unsigned weight times activation over 32, exact.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
-fn dot(groups: &Groups, q: &[i8; 32], offset: i32) -> __m512i {
+pub(super) fn dot(groups: &Groups, q: &[i8; 32], offset: i32) -> __m512i {
     let mut low = _mm512_set1_epi32(offset);
     let mut high = _mm512_setzero_si512();
     for g in 0..4 {
@@ -70,7 +70,7 @@ impl Format for Mxfp4 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn decode(place: impl Place) -> Self::Block {
+    unsafe fn decode(place: impl Place, _: usize) -> Self::Block {
         const LUT: [i8; 16] = {
             let mut lut = MXFP4_DOUBLED;
             let mut i = 0;
@@ -109,7 +109,7 @@ impl Format for Q8_0 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn decode(place: impl Place) -> Self::Block {
+    unsafe fn decode(place: impl Place, _: usize) -> Self::Block {
         // SAFETY: a block is 2 + 32 bytes.
         let ([a, b, c, d], [e, f, g, h], scale) =
             unsafe { (place.sixteen(2), place.sixteen(18), place.f16(0)) };
@@ -144,7 +144,7 @@ impl Format for Q4_0 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn decode(place: impl Place) -> Self::Block {
+    unsafe fn decode(place: impl Place, _: usize) -> Self::Block {
         // SAFETY: a block is 2 + 16 bytes.
         unsafe { (nibbles(place, 2), place.f16(0)) }
     }
@@ -165,7 +165,7 @@ impl Format for Q4_1 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn decode(place: impl Place) -> Self::Block {
+    unsafe fn decode(place: impl Place, _: usize) -> Self::Block {
         // SAFETY: a block is 2 + 2 + 16 bytes.
         unsafe { (nibbles(place, 4), place.f16(0), place.f16(2)) }
     }

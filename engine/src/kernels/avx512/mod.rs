@@ -3,6 +3,7 @@
 
 mod floats;
 mod formats;
+mod k_quants;
 pub(super) mod peak;
 mod place;
 mod tile;

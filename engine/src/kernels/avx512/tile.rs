@@ -9,6 +9,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0};
+use super::k_quants::{Q4K, Q5K, Q6K};
 use super::place::{Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::TILE_ROWS;
@@ -22,16 +23,18 @@ const HALVES: usize = TILE_ROWS / ROWS;
 pub(super) trait Format {
     /// Bytes of a block.
     const BYTES: usize;
-    /// A block of each row, ready for any number of tokens.
+    /// Parts of 32 weights in a block.
+    const PARTS: usize = 1;
+    /// A part of each row, ready for any number of tokens.
     type Block: Copy;
 
-    /// Decodes the blocks at a place.
+    /// Decodes a part of the blocks at a place.
     ///
     /// # Safety
-    /// The machine has AVX-512 F, BW and VNNI; the rows have a block there.
-    unsafe fn decode(place: impl Place) -> Self::Block;
+    /// The machine has AVX-512 F, BW and VNNI; the rows have a block there, and it has that part.
+    unsafe fn decode(place: impl Place, part: usize) -> Self::Block;
 
-    /// Adds a block's products with one token's activations.
+    /// Adds a part's products with one token's activations.
     ///
     /// # Safety
     /// The machine has AVX-512 F, BW and VNNI.
@@ -55,9 +58,9 @@ pub(in crate::kernels) fn quantised(
             GgmlType::Q8_0 => strip::<Q8_0>(w, rows, x, tokens, precision, out),
             GgmlType::Q4_0 => strip::<Q4_0>(w, rows, x, tokens, precision, out),
             GgmlType::Q4_1 => strip::<Q4_1>(w, rows, x, tokens, precision, out),
-            GgmlType::Q4K | GgmlType::Q5K | GgmlType::Q6K => {
-                crate::kernels::scalar::quantised(w, rows, x, tokens, precision, out);
-            }
+            GgmlType::Q4K => strip::<Q4K>(w, rows, x, tokens, precision, out),
+            GgmlType::Q5K => strip::<Q5K>(w, rows, x, tokens, precision, out),
+            GgmlType::Q6K => strip::<Q6K>(w, rows, x, tokens, precision, out),
             GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => {
                 unreachable!("float weights take the float kernels")
             }
@@ -168,11 +171,12 @@ unsafe fn one_token<F: Format, P: Place, const H: usize>(
                 // SAFETY: this function's features include those of the format's; a row has
                 // that many blocks (checked by `matmul`).
                 unsafe {
-                    let place = place.forward(b, F::BYTES);
+                    let (part, place) = (b % F::PARTS, place.forward(b / F::PARTS, F::BYTES));
                     if h == 0 {
-                        place.prefetch(F::BYTES);
+                        place
+                            .prefetch(F::BYTES * part / F::PARTS..F::BYTES * (part + 1) / F::PARTS);
                     }
-                    let block = F::decode(place);
+                    let block = F::decode(place, part);
                     for digit in digits {
                         *acc = F::step(*acc, block, &run.blocks(digit, b)[0]);
                     }
@@ -199,7 +203,7 @@ unsafe fn some_tokens<F: Format, P: Place>(
         let mut accs = [_mm512_setzero_ps(); RUN];
         for b in 0..inputs.blocks() {
             // SAFETY: as in `one_token`.
-            let block = unsafe { F::decode(place.forward(b, F::BYTES)) };
+            let block = unsafe { F::decode(place.forward(b / F::PARTS, F::BYTES), b % F::PARTS) };
             for digit in digits {
                 for (x, acc) in run.blocks(digit, b).iter().zip(&mut accs) {
                     // SAFETY: as above.

@@ -38,7 +38,7 @@ impl Format for Q5K {
 }
 
 fn step(acc: f32, scales: &[u8], part: KPart, x: &ActBlock) -> f32 {
-    let terms = part.q.iter().zip(x.q);
+    let terms = part.q.iter().zip(&x.q);
     let isum: i32 = terms.map(|(w, q)| i32::from(*w) * i32::from(*q)).sum();
     let dw = f16::from_le_bytes([scales[0], scales[1]]).to_f32();
     let dmin = f16::from_le_bytes([scales[2], scales[3]]).to_f32();
