@@ -28,7 +28,7 @@ unsafe fn bytes(place: impl Place, at: usize) -> Groups {
 /// must cover no bits that come from the neighbour.)
 #[inline]
 #[target_feature(enable = "avx2")]
-fn bits(bytes: Groups, shift: usize, mask: i8) -> Groups {
+fn bits(bytes: &Groups, shift: usize, mask: i8) -> Groups {
     let (shift, mask) = (_mm_cvtsi32_si128(shift as i32), _mm256_set1_epi8(mask));
     bytes.map(|b| _mm256_and_si256(_mm256_srl_epi16(b, shift), mask))
 }
@@ -93,7 +93,7 @@ impl Format for Q4K {
         // SAFETY: a block is 16 bytes, then 32 of nibbles to two parts.
         unsafe {
             let nibbles = bytes(place, 16 + 32 * (part / 2));
-            (bits(nibbles, 4 * (part % 2), 15), scales(place, part))
+            (bits(&nibbles, 4 * (part % 2), 15), scales(place, part))
         }
     }
 
@@ -136,8 +136,8 @@ impl Format for Q5K {
             let nibbles = bytes(place, 48 + 32 * (part / 2));
             (nibbles, bytes(place, 16), scales(place, part))
         };
-        let low = bits(nibbles, 4 * (part % 2), 15);
-        let high = bits(fifths, part, 1);
+        let low = bits(&nibbles, 4 * (part % 2), 15);
+        let high = bits(&fifths, part, 1);
         let code = |i: usize| _mm256_or_si256(low[i], _mm256_slli_epi16::<4>(high[i]));
         (std::array::from_fn(code), scales)
     }
@@ -189,8 +189,8 @@ impl Format for Q6K {
                 place.f16(208),
             )
         };
-        let low = bits(nibbles, 4 * (quarter / 2), 15);
-        let high = bits(pairs, 2 * quarter, 3);
+        let low = bits(&nibbles, 4 * (quarter / 2), 15);
+        let high = bits(&pairs, 2 * quarter, 3);
         let code = |i: usize| _mm256_or_si256(low[i], _mm256_slli_epi16::<4>(high[i]));
         // The part's two scales come to the top of the lane one after the other.
         let scales = _mm256_srl_epi32(scales, _mm_cvtsi32_si128(16 * (part % 2) as i32));

@@ -29,7 +29,7 @@ unsafe fn bytes(place: impl Place, at: usize) -> Groups {
 /// must cover no bits that come from the neighbour.)
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn bits(bytes: Groups, shift: usize, mask: i8) -> Groups {
+fn bits(bytes: &Groups, shift: usize, mask: i8) -> Groups {
     let (shift, mask) = (_mm_cvtsi32_si128(shift as i32), _mm512_set1_epi8(mask));
     bytes.map(|b| _mm512_and_si512(_mm512_srl_epi16(b, shift), mask))
 }
@@ -88,7 +88,7 @@ impl Format for Q4K {
         // SAFETY: a block is 16 bytes, then 32 of nibbles to two parts.
         unsafe {
             let nibbles = bytes(place, 16 + 32 * (part / 2));
-            (bits(nibbles, 4 * (part % 2), 15), scales(place, part))
+            (bits(&nibbles, 4 * (part % 2), 15), scales(place, part))
         }
     }
 
@@ -115,8 +115,8 @@ impl Format for Q5K {
             let nibbles = bytes(place, 48 + 32 * (part / 2));
             (nibbles, bytes(place, 16), scales(place, part))
         };
-        let low = bits(nibbles, 4 * (part % 2), 15);
-        let high = bits(fifths, part, 1);
+        let low = bits(&nibbles, 4 * (part % 2), 15);
+        let high = bits(&fifths, part, 1);
         let code = |i: usize| _mm512_or_si512(low[i], _mm512_slli_epi16::<4>(high[i]));
         (std::array::from_fn(code), scales)
     }
@@ -151,8 +151,8 @@ impl Format for Q6K {
                 place.f16(208),
             )
         };
-        let low = bits(nibbles, 4 * (quarter / 2), 15);
-        let high = bits(pairs, 2 * quarter, 3);
+        let low = bits(&nibbles, 4 * (quarter / 2), 15);
+        let high = bits(&pairs, 2 * quarter, 3);
         let code = |i: usize| _mm512_or_si512(low[i], _mm512_slli_epi16::<4>(high[i]));
         // The part's two scales come to the top of the lane one after the other.
         let scales = _mm512_srl_epi32(scales, _mm_cvtsi32_si128(16 * (part % 2) as i32));
@@ -171,7 +171,8 @@ impl Format for Q6K {
             let q = &x.q[16 * half..][..16];
             let sum: i32 = q.iter().map(|q| i32::from(*q)).sum();
             let mut dot = _mm512_set1_epi32(-32 * sum);
-            for g in 4 * half..4 * half + 4 {
+            for g in 0..4 {
+                let g = 4 * half + g;
                 dot = _mm512_dpbusd_epi32(dot, groups[g], four(&x.q, g));
             }
             isum = _mm512_add_epi32(isum, _mm512_mullo_epi32(dot, scale));
