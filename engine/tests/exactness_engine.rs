@@ -99,6 +99,39 @@ fn cold_and_cached_give_the_same_tokens() {
 }
 
 #[test]
+fn prompts_longer_than_the_window_are_cold_and_cached_alike() {
+    // The window is 16 positions, the prompt 700.
+    let engine = engine(None);
+    let first = prompt(1, 700);
+    let turn = |prompt: Vec<u32>, cache_prompt| {
+        run(
+            &engine,
+            GenRequest {
+                cache_prompt,
+                ..request(prompt, 0.0)
+            },
+        )
+    };
+    let answer = turn(first.clone(), true);
+    assert_eq!(answer.2.cache_n, 0);
+    let beginning = |n: usize, own: u32| -> Vec<u32> {
+        first[..n].iter().copied().chain(prompt(own, 30)).collect()
+    };
+    for (prompt, cached) in [
+        // Again; the next turn; with another end; and what windowed layers no longer hold.
+        (first.clone(), 699),
+        ([&first[..], &answer.0].concat(), 723),
+        (beginning(690, 2), 690),
+        (beginning(560, 3), 512),
+        (beginning(400, 4), 384),
+    ] {
+        let (warm, cold) = (turn(prompt.clone(), true), turn(prompt, false));
+        assert_eq!((cold.2.cache_n, warm.2.cache_n), (0, cached));
+        assert_eq!((cold.0, cold.1), (warm.0, warm.1), "{cached} cached");
+    }
+}
+
+#[test]
 fn company_changes_nothing() {
     let engine = engine(None);
     let requests: Vec<GenRequest> = (0..6)

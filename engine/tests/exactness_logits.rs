@@ -8,7 +8,7 @@
 mod golden;
 
 use palindrome_engine::kernels::Isa;
-use palindrome_engine::kv::KvCache;
+use palindrome_engine::kv::{KvCache, KvType};
 use palindrome_engine::model::{ActivationFormat, LoadOptions, LoadedModel, Segment, Want};
 
 const CASES: [&str; 2] = ["gpt-oss-8x4", "llama-mixed"];
@@ -75,17 +75,106 @@ fn a_cached_prefix_changes_no_bit() {
         model.forward(&mut cache, tokens, Want::Nothing).unwrap();
         for keep in [tokens.len() - 1, 60, 33, 1] {
             let mut copy = cache.prefix(keep);
-            cache.truncate(keep);
+            let kept = cache.truncate(keep);
+            assert!(kept == copy.len() && kept <= keep);
             for cache in [&mut copy, &mut cache] {
-                let other: Vec<u32> = tokens[keep..].iter().map(|t| (t + 1) % 512).collect();
+                let other: Vec<u32> = tokens[kept..].iter().map(|t| (t + 1) % 512).collect();
                 model.forward(cache, &other, Want::Nothing).unwrap();
-                cache.truncate(keep);
-                let last = model.forward(cache, &tokens[keep..], Want::Last).unwrap();
-                assert_eq!(
-                    Some(&last),
-                    expected.last(),
-                    "{case}: {keep} positions kept"
-                );
+                assert_eq!(cache.truncate(kept), kept);
+                let last = model.forward(cache, &tokens[kept..], Want::Last).unwrap();
+                let same = Some(&last) == expected.last();
+                assert!(same, "{case}: {kept} positions kept of {keep}");
+            }
+        }
+    }
+}
+
+/// Tokens without a pattern.
+fn noise(n: u32) -> Vec<u32> {
+    (0..n).map(|i| (i * i * 31 + i * 7 + 3) % 512).collect()
+}
+
+const KV_TYPES: [KvType; 2] = [KvType::F16, KvType::F32];
+
+#[test]
+fn long_prompts_give_the_same_bits_in_any_blocks() {
+    // Windows of 16 and 128 positions, and none.
+    for (case, n) in [
+        ("gpt-oss-8x4", 1100),
+        ("gpt-oss-32x2", 600),
+        ("llama-mixed", 300),
+    ] {
+        let (golden, tokens) = (golden::read(case), noise(n));
+        for kv_type in KV_TYPES {
+            let mut expected: Option<Vec<Vec<u32>>> = None;
+            for (isa, threads, block) in [("scalar", 1, 1), ("", 3, 512), ("", 2, 65)] {
+                let options = LoadOptions {
+                    threads: Some(threads),
+                    isa: Some(isa.to_owned()).filter(|isa| !isa.is_empty()),
+                    block: Some(block),
+                    activations: ActivationFormat::Int8,
+                    kv_type,
+                    ..LoadOptions::default()
+                };
+                let got = bits(&load(&golden, &options).logits(&tokens).unwrap());
+                let same = *expected.get_or_insert_with(|| got.clone()) == got;
+                assert!(same, "{case}, {}, blocks of {block}", kv_type.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_window_that_is_gone_changes_no_bit() {
+    for (case, n) in [("gpt-oss-8x4", 1300), ("gpt-oss-32x2", 1300)] {
+        let (golden, tokens) = (golden::read(case), noise(n));
+        for kv_type in KV_TYPES {
+            let options = LoadOptions {
+                activations: ActivationFormat::Int8,
+                kv_type,
+                ..LoadOptions::default()
+            };
+            let model = load(&golden, &options);
+            let mut cache = model.new_cache();
+            for block in tokens.chunks(100) {
+                model.forward(&mut cache, block, Want::Nothing).unwrap();
+            }
+            let rest = tokens.len() - 200;
+            let expected = model.logits(&tokens).unwrap();
+            let mut shorter = 0;
+            for cut in [
+                tokens.len() - 1,
+                rest,
+                1024,
+                1000,
+                700,
+                513,
+                512,
+                511,
+                300,
+                64,
+                1,
+            ] {
+                let mut copy = cache.prefix(cut);
+                let kept = copy.len();
+                shorter += usize::from(kept < cut);
+                assert!(kept <= cut, "{kept} of {cut}");
+                // The place of what was cut off is taken by something else, and cut off again.
+                model.forward(&mut copy, &[5; 40], Want::Nothing).unwrap();
+                assert_eq!(copy.truncate(kept), kept);
+                let last = model
+                    .forward(&mut copy, &tokens[kept..], Want::Last)
+                    .unwrap();
+                let same = Some(&last) == expected.last();
+                assert!(same, "{case}, {}: {cut} cut to {kept}", kv_type.name());
+            }
+            assert!(shorter > 2, "{case}: every window was still there");
+            for cut in [1024, 700, 300] {
+                let kept = cache.truncate(cut);
+                let to = (kept + 150).min(tokens.len());
+                let logits = model.forward(&mut cache, &tokens[kept..to], Want::Last);
+                let same = logits.unwrap() == expected[to - 1];
+                assert!(same, "{case}, {}: {cut} cut to {kept}", kv_type.name());
             }
         }
     }

@@ -76,12 +76,13 @@ fn cell(value: &Value) -> String {
     }
 }
 
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 10] = [
     "model",
     "size",
     "params",
     "isa",
     "activations",
+    "K/V",
     "threads",
     "test",
     "t/s",
@@ -89,25 +90,25 @@ const COLUMNS: [&str; 9] = [
 ];
 
 fn markdown(rows: &[Row]) -> String {
-    let cells: Vec<[String; 9]> = rows.iter().map(cells).collect();
-    let widths: [usize; 9] = std::array::from_fn(|i| {
+    let cells: Vec<[String; 10]> = rows.iter().map(cells).collect();
+    let widths: [usize; 10] = std::array::from_fn(|i| {
         let widest = cells.iter().map(|row| row[i].chars().count()).max();
         widest.unwrap_or(0).max(COLUMNS[i].len())
     });
     let mut out = String::new();
-    let mut line = |row: [&str; 9]| {
+    let mut line = |row: [&str; 10]| {
         for (i, (text, width)) in row.iter().zip(widths).enumerate() {
             // Writing to a string cannot fail.
             let _ = match i {
-                0 | 3 | 4 => write!(out, "| {text:<width$} "),
+                0 | 3..=5 => write!(out, "| {text:<width$} "),
                 _ => write!(out, "| {text:>width$} "),
             };
         }
         out += "|\n";
     };
     line(COLUMNS);
-    let rules: [String; 9] = std::array::from_fn(|i| match i {
-        0 | 3 | 4 => "-".repeat(widths[i]),
+    let rules: [String; 10] = std::array::from_fn(|i| match i {
+        0 | 3..=5 => "-".repeat(widths[i]),
         _ => "-".repeat(widths[i] - 1) + ":",
     });
     line(std::array::from_fn(|i| rules[i].as_str()));
@@ -120,7 +121,7 @@ fn markdown(rows: &[Row]) -> String {
     out
 }
 
-fn cells(row: &Row) -> [String; 9] {
+fn cells(row: &Row) -> [String; 10] {
     let rate = match row.stddev_ts {
         Some(deviation) => format!("{:.2} ± {deviation:.2}", row.avg_ts),
         None => format!("{:.2}", row.avg_ts),
@@ -136,6 +137,7 @@ fn cells(row: &Row) -> [String; 9] {
         count(row.model_n_params),
         row.isa.clone(),
         row.activations.clone(),
+        row.type_k.clone(),
         row.n_threads.to_string(),
         row.test.clone(),
         rate,
@@ -239,6 +241,7 @@ mod tests {
             cpu_info: Some("Abacus \"9000\"".to_owned()),
             isa: "avx2".to_owned(),
             activations: "int16".to_owned(),
+            kv_type: "f16".to_owned(),
             model_filename: "m.gguf".to_owned(),
             model_type: "a|model".to_owned(),
             n_threads: 2,

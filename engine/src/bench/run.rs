@@ -43,6 +43,7 @@ pub fn run(
         cpu_info: Host::look().cpu,
         isa: model.isa().name().to_owned(),
         activations: model.activations().name().to_owned(),
+        kv_type: model.kv_type().name().to_owned(),
         model_filename: settings.model_filename.clone(),
         model_type: model.name().to_owned(),
         n_threads: model.threads(),

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use super::failure::Failure;
 use super::store::StoreArgs;
 use crate::kernels::Isa;
+use crate::kv::KvType;
 use crate::model::{ActivationFormat, LoadOptions};
 use crate::sampling::SamplingParams;
 use crate::scheduler::Engine;
@@ -46,8 +47,11 @@ pub struct LoadArgs {
     /// How finely activations are quantised
     #[arg(long, value_enum, default_value_t)]
     pub activations: ActivationFormat,
-    /// Keep activations in f32, as `--activations f32`: slow, the oracle
-    #[arg(long, conflicts_with = "activations")]
+    /// Format of the K/V cache
+    #[arg(long, value_enum, default_value_t, value_name = "TYPE")]
+    pub kv_type: KvType,
+    /// Keep activations and K/V in f32: slow, the oracle
+    #[arg(long, conflicts_with_all = ["activations", "kv_type"])]
     pub reference: bool,
     /// Rounding of YaRN's ramp
     #[arg(long, value_enum, default_value = "reference")]
@@ -82,6 +86,11 @@ impl LoadArgs {
             rope_compat_ggml: self.rope_compat == RopeCompat::Ggml,
             isa: self.isa.clone(),
             block: self.block.map(|tokens| tokens as usize),
+            kv_type: if self.reference {
+                KvType::F32
+            } else {
+                self.kv_type
+            },
         })
     }
     /// The file to load: the model, or its store, which is written where there is none.

@@ -98,7 +98,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             .and_then(|model| Engine::start(model, parallel))
             .map_err(|error| error.to_string())?;
         eprintln!(
-            "loaded {} ({}, context {}, {} at once) in {:.2} s; {} threads, isa {}, activations {}",
+            "loaded {} ({}, context {}, {} at once) in {:.2} s; {} threads, isa {}, activations {}, K/V {}",
             engine.model_name(),
             engine.architecture(),
             engine.n_ctx(),
@@ -107,6 +107,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             engine.threads(),
             engine.isa().name(),
             engine.activations().name(),
+            engine.kv_type().name(),
         );
         let backend: Arc<dyn Backend> = Arc::new(engine);
         Ok(backend)

@@ -63,15 +63,6 @@ impl Lanes {
         }
     }
 
-    /// Adds `w * x` to every lane.
-    #[inline]
-    pub fn add_scaled(&mut self, w: f32, x: &[f32; LANES]) {
-        let (w, x) = (Quad::splat(w), Self::quads(x));
-        for (sum, x) in self.0.iter_mut().zip(x) {
-            *sum = sum.add(w.mul(x));
-        }
-    }
-
     /// Adds `x`, lane by lane.
     #[inline]
     pub fn add(&mut self, x: &[f32; LANES]) {

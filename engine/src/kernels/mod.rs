@@ -5,10 +5,12 @@
 //! and the token alone.
 
 mod activations;
+mod attention;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod elementary;
 #[cfg(test)]
 pub(crate) mod fault;
 mod fp_env;
@@ -17,13 +19,17 @@ mod lanes;
 mod matmul;
 pub mod peak;
 mod scalar;
+mod softmax;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 #[cfg(test)]
 mod tests;
 
 pub use activations::{Activations, MAX_ACTIVATION, Precision, RUN};
+pub use attention::{Panels, Product, products, soften};
+pub use elementary::{exp, sigmoid};
 pub use fp_env::FpEnv;
 pub use isa::Isa;
 pub use lanes::{LANES, Lanes};
 pub use matmul::{Layout, Matrix, matmul};
+pub use softmax::{KEY_BLOCK, Tally};

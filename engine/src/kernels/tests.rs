@@ -7,10 +7,10 @@ use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::{self, TILE_ROWS};
 
 /// A stream of well-mixed words (SplitMix64).
-struct Words(u64);
+pub(super) struct Words(pub(super) u64);
 
 impl Words {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,7 +18,7 @@ impl Words {
         z ^ (z >> 31)
     }
     /// Uniform in (-1, 1).
-    fn unit(&mut self) -> f32 {
+    pub(super) fn unit(&mut self) -> f32 {
         (self.next() >> 40) as f32 / 8_388_608.0 - 1.0
     }
 }

@@ -1,13 +1,10 @@
-//! The K/V cache of one sequence: f32, full length on every layer, grown in chunks.
+//! The K/V cache of one sequence. Storage comes in chunks as positions do; layers that look at a
+//! window keep little more than that window.
 
-/// Positions a chunk of storage holds.
-const CHUNK: usize = 256;
-
-/// Positions of an attention block; blocks are aligned to absolute positions and never cross a
-/// chunk's end.
-pub const KV_BLOCK: usize = 64;
-
-const _: () = assert!(CHUNK.is_multiple_of(KV_BLOCK));
+use super::KvType;
+use super::chunk::Chunk;
+use super::layer::Layer;
+use crate::kernels::{KEY_BLOCK, LANES, Panels};
 
 /// What a cache holds for each position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,32 +19,47 @@ pub struct KvShape {
     pub ctx: usize,
 }
 
+/// A key or value that the cache's format cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a key or value of row {row} is beyond f16's range")]
+pub struct NotHeld {
+    /// The row of those written.
+    pub row: usize,
+}
+
 /// Keys (after RoPE) and values of one sequence.
 #[derive(Clone, Debug)]
 pub struct KvCache {
     shape: KvShape,
-    /// Per layer, chunks of `[kv_heads, CHUNK, head_dim]`.
+    ty: KvType,
     layers: Vec<Layer>,
     len: usize,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Layer {
-    keys: Vec<Box<[f32]>>,
-    values: Vec<Box<[f32]>>,
+    /// A length that the sequence may well be cut back to.
+    mark: Option<usize>,
 }
 
 impl KvCache {
-    /// An empty cache; storage comes as positions do.
-    pub fn new(shape: KvShape) -> Self {
+    /// An empty cache; every layer looks at all positions.
+    pub fn new(shape: KvShape, ty: KvType) -> Self {
+        Self::windowed(shape, ty, &vec![None; shape.layers])
+    }
+
+    /// An empty cache of layers that look at the last so many positions, or at all.
+    ///
+    /// # Panics
+    /// When there is not one window a layer.
+    pub fn windowed(shape: KvShape, ty: KvType, windows: &[Option<usize>]) -> Self {
+        assert_eq!(windows.len(), shape.layers, "a window or none a layer");
         Self {
             shape,
-            layers: vec![Layer::default(); shape.layers],
+            ty,
+            layers: windows.iter().copied().map(Layer::new).collect(),
             len: 0,
+            mark: None,
         }
     }
 
-    /// Positions held.
+    /// Positions held. Of all but the last ones a windowed layer may have let go.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -64,59 +76,64 @@ impl KvCache {
 
     /// Bytes of storage.
     pub fn bytes(&self) -> usize {
-        let chunks: usize = self
-            .layers
-            .iter()
-            .map(|l| l.keys.len() + l.values.len())
-            .sum();
-        chunks * self.chunk_len() * size_of::<f32>()
+        let chunks: usize = self.layers.iter().map(Layer::held).sum();
+        chunks * Chunk::bytes(self.shape, self.ty)
     }
 
-    /// Forgets all positions from `len` on, and gives their storage back.
-    pub fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len);
-        let chunks = self.len.div_ceil(CHUNK);
-        for layer in &mut self.layers {
-            layer.keys.truncate(chunks);
-            layer.values.truncate(chunks);
+    /// The longest prefix of at most `len` positions that a sequence can go on from: every
+    /// windowed layer still holds what the position behind it looks at.
+    pub fn resumable(&self, len: usize) -> usize {
+        let mut len = len.min(self.len);
+        loop {
+            let next = self.layers.iter().fold(len, |len, l| l.resumable(len));
+            if next == len {
+                return len;
+            }
+            len = next;
         }
     }
 
-    /// A copy of the first `len` positions.
+    /// Forgets all positions from `len` on, gives their storage back and returns `len`; or the
+    /// length of the longest prefix that can be gone on from, where that is less
+    /// ([`KvCache::resumable`]). What was written since the last `advance` can always be
+    /// forgotten, and so can all that one pass wrote.
+    pub fn truncate(&mut self, len: usize) -> usize {
+        self.len = self.resumable(len);
+        for layer in &mut self.layers {
+            layer.truncate(self.len);
+        }
+        self.mark = self.mark.filter(|&mark| mark <= self.len);
+        self.len
+    }
+
+    /// A copy of the first `len` positions, or of as many as [`KvCache::truncate`] would leave.
     #[must_use]
     pub fn prefix(&self, len: usize) -> Self {
-        let chunks = len.min(self.len).div_ceil(CHUNK);
-        let copy = |layer: &Layer| Layer {
-            keys: layer.keys[..chunks].to_vec(),
-            values: layer.values[..chunks].to_vec(),
+        let len = self.resumable(len);
+        let mut copy = Self {
+            layers: self.layers.iter().map(|l| l.prefix(len)).collect(),
+            len,
+            mark: self.mark.filter(|&mark| mark <= len),
+            ..*self
         };
-        Self {
-            shape: self.shape,
-            layers: self.layers.iter().map(copy).collect(),
-            len: len.min(self.len),
-        }
+        copy.trim();
+        copy
+    }
+
+    /// Says that the sequence may well be cut back to its present length, or a little less:
+    /// windowed layers keep what that takes, until the next mark.
+    pub fn mark(&mut self) {
+        self.mark = Some(self.len);
     }
 
     /// Writes keys and values, `[n, kv_heads, head_dim]` each, of layer `layer` behind the
     /// positions held. They count only after [`KvCache::advance`], once every layer has written.
-    pub fn write(&mut self, layer: usize, keys: &[f32], values: &[f32]) {
-        let (heads, dim) = (self.shape.kv_heads, self.shape.head_dim);
-        let chunk_len = self.chunk_len();
-        let (start, layer) = (self.len, &mut self.layers[layer]);
-        let stores = [(&mut layer.keys, keys), (&mut layer.values, values)];
-        for (store, new) in stores {
-            for (t, token) in new.chunks_exact(heads * dim).enumerate() {
-                let position = start + t;
-                if position / CHUNK == store.len() {
-                    store.push(vec![0.0; chunk_len].into_boxed_slice());
-                }
-                let chunk = &mut store[position / CHUNK];
-                for (h, head) in token.chunks_exact(dim).enumerate() {
-                    let at = (h * CHUNK + position % CHUNK) * dim;
-                    chunk[at..at + dim].copy_from_slice(head);
-                }
-            }
-        }
+    pub fn write(&mut self, layer: usize, keys: &[f32], values: &[f32]) -> Result<(), NotHeld> {
+        let layer = &mut self.layers[layer];
+        layer.trim(self.len, self.mark);
+        layer
+            .write(self.shape, self.ty, self.len, keys, values)
+            .map_err(|(row, _)| NotHeld { row })
     }
 
     /// Counts `n` more positions as held.
@@ -128,12 +145,14 @@ impl KvCache {
     pub fn layer(&self, layer: usize) -> LayerView<'_> {
         LayerView {
             layer: &self.layers[layer],
-            head_dim: self.shape.head_dim,
+            shape: self.shape,
         }
     }
 
-    fn chunk_len(&self) -> usize {
-        self.shape.kv_heads * CHUNK * self.shape.head_dim
+    fn trim(&mut self) {
+        for layer in &mut self.layers {
+            layer.trim(self.len, self.mark);
+        }
     }
 }
 
@@ -141,97 +160,45 @@ impl KvCache {
 #[derive(Clone, Copy)]
 pub struct LayerView<'a> {
     layer: &'a Layer,
-    head_dim: usize,
+    shape: KvShape,
 }
 
 impl<'a> LayerView<'a> {
-    /// Keys of positions `from..to`, which lie within one aligned [`KV_BLOCK`], `[to - from, head_dim]`.
-    pub fn keys(&self, kv_head: usize, from: usize, to: usize) -> &'a [f32] {
-        self.part(&self.layer.keys, kv_head, from, to)
+    /// Keys of a head at the positions from `block * 64` on, in panels of sixteen positions,
+    /// `[4, head_dim, 16]`. Those of positions not written are any number.
+    pub fn keys(&self, kv_head: usize, block: usize) -> Panels<'a> {
+        self.chunk(block).keys(self.shape, kv_head)
     }
 
-    /// Values, as [`LayerView::keys`].
-    pub fn values(&self, kv_head: usize, from: usize, to: usize) -> &'a [f32] {
-        self.part(&self.layer.values, kv_head, from, to)
+    /// Values, as [`LayerView::keys`], in panels of sixteen dimensions, `[panels, 64, 16]`.
+    pub fn values(&self, kv_head: usize, block: usize) -> Panels<'a> {
+        self.chunk(block).values(self.shape, kv_head)
     }
 
-    fn part(&self, store: &'a [Box<[f32]>], head: usize, from: usize, to: usize) -> &'a [f32] {
-        debug_assert!(from < to && from / KV_BLOCK == (to - 1) / KV_BLOCK);
-        let at = (head * CHUNK + from % CHUNK) * self.head_dim;
-        &store[from / CHUNK][at..at + (to - from) * self.head_dim]
+    /// The key and the value of one position.
+    pub fn position(&self, kv_head: usize, position: usize) -> (Vec<f32>, Vec<f32>) {
+        let (block, slot) = (position / KEY_BLOCK, position % KEY_BLOCK);
+        let read = |panels: Panels<'_>, at: usize| match panels {
+            Panels::F32(x) => x[at],
+            Panels::F16(x) => x[at].to_f32(),
+        };
+        let (keys, values) = (self.keys(kv_head, block), self.values(kv_head, block));
+        let dim = self.shape.head_dim;
+        let key = |d| (slot / LANES * dim + d) * LANES + slot % LANES;
+        let value = |d| (d / LANES * KEY_BLOCK + slot) * LANES + d % LANES;
+        (
+            (0..dim).map(|d| read(keys, key(d))).collect(),
+            (0..dim).map(|d| read(values, value(d))).collect(),
+        )
+    }
+
+    fn chunk(&self, block: usize) -> &'a Chunk {
+        self.layer
+            .chunk(block)
+            .unwrap_or_else(|| panic!("keys from {} on are not held", block * KEY_BLOCK))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SHAPE: KvShape = KvShape {
-        layers: 2,
-        kv_heads: 2,
-        head_dim: 3,
-        ctx: 1000,
-    };
-
-    fn value(layer: usize, position: usize, head: usize, d: usize) -> f32 {
-        (layer * 10_000 + position * 10 + head * 5 + d) as f32
-    }
-
-    fn fill(cache: &mut KvCache, n: usize) {
-        let start = cache.len();
-        for layer in 0..2 {
-            let mut keys = Vec::new();
-            for p in start..start + n {
-                for h in 0..2 {
-                    keys.extend((0..3).map(|d| value(layer, p, h, d)));
-                }
-            }
-            let values: Vec<f32> = keys.iter().map(|k| -k).collect();
-            cache.write(layer, &keys, &values);
-        }
-        cache.advance(n);
-    }
-
-    fn check(cache: &KvCache) {
-        for layer in 0..2 {
-            for p in 0..cache.len() {
-                for h in 0..2 {
-                    let expected: Vec<f32> = (0..3).map(|d| value(layer, p, h, d)).collect();
-                    let view = cache.layer(layer);
-                    assert_eq!(view.keys(h, p, p + 1), expected);
-                    assert!(
-                        view.values(h, p, p + 1)
-                            .iter()
-                            .zip(&expected)
-                            .all(|(v, k)| *v == -k)
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_written_is_read_across_chunks() {
-        let mut cache = KvCache::new(SHAPE);
-        assert_eq!((cache.bytes(), cache.is_empty()), (0, true));
-        for n in [1, 254, 1, 1, 300] {
-            fill(&mut cache, n);
-        }
-        assert_eq!(cache.len(), 557);
-        assert_eq!(cache.bytes(), 2 * 2 * 3 * 256 * 2 * 3 * 4);
-        check(&cache);
-    }
-
-    #[test]
-    fn truncating_and_copying_keep_the_prefix() {
-        let mut cache = KvCache::new(SHAPE);
-        fill(&mut cache, 600);
-        let copy = cache.prefix(256);
-        assert_eq!((copy.len(), copy.bytes()), (256, cache.bytes() / 3));
-        check(&copy);
-        cache.truncate(300);
-        assert_eq!(cache.len(), 300);
-        fill(&mut cache, 30);
-        check(&cache);
-    }
-}
+#[path = "cache_tests.rs"]
+mod tests;

@@ -74,12 +74,19 @@ impl<'a> Batch<'a> {
     }
 
     /// Writes each segment's rows of `keys` and `values` behind what its cache holds.
-    pub fn write(&mut self, layer: usize, keys: &[f32], values: &[f32]) {
+    pub fn write(&mut self, layer: usize, keys: &[f32], values: &[f32]) -> Result<(), BadRow> {
         let width = keys.len() / self.tokens.len();
         for (cache, rows) in self.caches.iter_mut().zip(self.bounds.windows(2)) {
             let part = rows[0] * width..rows[1] * width;
-            cache.write(layer, &keys[part.clone()], &values[part]);
+            cache
+                .write(layer, &keys[part.clone()], &values[part])
+                .map_err(|bad| BadRow {
+                    fault: Fault::BeyondF16,
+                    row: rows[0] + bad.row,
+                    layer: Some(layer),
+                })?;
         }
+        Ok(())
     }
 
     /// Each segment's keys and values of a layer.
@@ -88,10 +95,19 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// What is wrong with a number.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fault {
+    /// This value is not finite, or beyond what activations can hold.
+    NonFinite(&'static str),
+    /// A key or value does not fit the cache's f16.
+    BeyondF16,
+}
+
 /// A number that a pass cannot use, and whose it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BadRow {
-    pub what: &'static str,
+    pub fault: Fault,
     /// Row of the pass.
     pub row: usize,
     /// `None`: the output.
@@ -101,12 +117,16 @@ pub(super) struct BadRow {
 impl BadRow {
     /// As its request hears of it.
     pub fn at(self, position: usize) -> ForwardError {
-        ForwardError::NonFinite {
-            what: self.what,
-            position,
-            place: self
-                .layer
-                .map_or("in the output".to_owned(), |l| format!("in layer {l}")),
+        let place = self
+            .layer
+            .map_or("in the output".to_owned(), |l| format!("in layer {l}"));
+        match self.fault {
+            Fault::NonFinite(what) => ForwardError::NonFinite {
+                what,
+                position,
+                place,
+            },
+            Fault::BeyondF16 => ForwardError::BeyondF16 { position, place },
         }
     }
 }

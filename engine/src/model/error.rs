@@ -83,6 +83,17 @@ pub enum ForwardError {
         /// Layer, or the output.
         place: String,
     },
+    /// A key or value beyond what f16 can hold.
+    #[error(
+        "a key or value is beyond f16's range (65504) at position {position}, {place}; \
+         `--kv-type f32` can hold it"
+    )]
+    BeyondF16 {
+        /// Position in the sequence.
+        position: usize,
+        /// Layer.
+        place: String,
+    },
     /// A token id outside the vocabulary.
     #[error("token id {id} is outside the vocabulary of {vocab}")]
     BadToken {

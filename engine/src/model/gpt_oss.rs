@@ -112,6 +112,11 @@ impl Architecture for GptOss {
         self.dims.kv_shape(ctx)
     }
 
+    fn windows(&self) -> Vec<Option<usize>> {
+        let window = |layer: &Layer| layer.attention.window();
+        self.layers.iter().map(window).collect()
+    }
+
     fn forward(&self, pass: &mut Pass<'_>, batch: &mut Batch<'_>) -> Result<Vec<f32>, BadRow> {
         let rotation = self.rope.rotation(batch.positions());
         let rotation_windowed = self.rope_windowed.rotation(batch.positions());

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::activation_format::ActivationFormat;
-use super::batch::{BadRow, Batch, Segment};
+use super::batch::{BadRow, Batch, Fault, Segment};
 use super::config::{Dims, Keys};
 use super::gpt_oss::GptOss;
 use super::llama::Llama;
@@ -14,7 +14,7 @@ use super::{ForwardError, ModelError};
 use crate::formats::gguf::{GgufFile, Metadata};
 use crate::formats::store;
 use crate::kernels::{Activations, FpEnv, Isa, Precision};
-use crate::kv::{KvCache, KvShape};
+use crate::kv::{KvCache, KvShape, KvType};
 use crate::ops::{Linear, NonFinite, Tools, YarnRamp, check_finite, linear, rms_norm};
 use crate::team::{Team, physical_cores};
 
@@ -42,6 +42,8 @@ pub struct LoadOptions {
     pub isa: Option<String>,
     /// Prompt tokens per forward pass.
     pub block: Option<usize>,
+    /// Format of the K/V cache.
+    pub kv_type: KvType,
 }
 
 /// Which positions' logits a forward pass returns.
@@ -60,6 +62,10 @@ pub(super) trait Architecture: Send + Sync {
     fn head(&self) -> &Head;
     fn context(&self) -> usize;
     fn kv_shape(&self, ctx: usize) -> KvShape;
+    /// How many of the last positions each layer looks at; `None`: all.
+    fn windows(&self) -> Vec<Option<usize>> {
+        vec![None; self.kv_shape(1).layers]
+    }
     /// Writes the tokens' keys and values behind those in their caches (the caller advances them)
     /// and returns `[tokens, hidden]`.
     fn forward(&self, pass: &mut Pass<'_>, batch: &mut Batch<'_>) -> Result<Vec<f32>, BadRow>;
@@ -139,7 +145,7 @@ impl Pass<'_> {
     /// Says where in the model a number was not finite.
     pub fn locate(&self, result: Result<(), NonFinite>) -> Result<(), BadRow> {
         result.map_err(|bad| BadRow {
-            what: bad.what,
+            fault: Fault::NonFinite(bad.what),
             row: bad.row,
             layer: self.layer,
         })
@@ -153,6 +159,7 @@ pub struct LoadedModel {
     team: Team,
     isa: Isa,
     activations: ActivationFormat,
+    kv_type: KvType,
     ctx: usize,
     block: usize,
     name: String,
@@ -223,6 +230,7 @@ impl LoadedModel {
             team,
             isa,
             activations: options.activations,
+            kv_type: options.kv_type,
             ctx,
             block,
             name,
@@ -277,6 +285,11 @@ impl LoadedModel {
         self.activations
     }
 
+    /// Format of the K/V cache.
+    pub fn kv_type(&self) -> KvType {
+        self.kv_type
+    }
+
     /// `general.name`, or the file's stem.
     pub fn name(&self) -> &str {
         &self.name
@@ -289,7 +302,8 @@ impl LoadedModel {
 
     /// An empty cache for one sequence.
     pub fn new_cache(&self) -> KvCache {
-        KvCache::new(self.model.kv_shape(self.ctx))
+        let shape = self.model.kv_shape(self.ctx);
+        KvCache::windowed(shape, self.kv_type, &self.model.windows())
     }
 
     /// One forward pass over `tokens`, at the positions behind those in `cache`. Returns the

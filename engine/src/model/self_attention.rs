@@ -87,6 +87,11 @@ impl SelfAttention {
         })
     }
 
+    /// How many positions a token sees; `None`: all.
+    pub fn window(&self) -> Option<usize> {
+        self.window
+    }
+
     /// Writes the keys and values of the pass's tokens into their caches and adds what they
     /// attend to to the hidden states `x`.
     pub fn add(
@@ -122,7 +127,7 @@ impl SelfAttention {
         }
         rotation.apply(q, heads, head_dim);
         rotation.apply(k, kv_heads, head_dim);
-        batch.write(self.layer, k, v);
+        batch.write(self.layer, k, v)?;
         let shape = AttentionShape {
             heads,
             kv_heads,
@@ -131,7 +136,7 @@ impl SelfAttention {
             scale: 1.0 / (head_dim as f32).sqrt(),
         };
         attention(
-            pass.tools.team,
+            pass.tools,
             &shape,
             q,
             &batch.places,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{ForwardError, LoadOptions, LoadedModel, ModelError, Segment, Want};
 use crate::formats::blocks::GgmlType;
 use crate::formats::gguf::{GgufFile, GgufWriter, Value};
-use crate::kv::KvCache;
+use crate::kv::{KvCache, KvType};
 
 const HIDDEN: u64 = 32;
 const WIDTH: u64 = 64;
@@ -249,6 +249,30 @@ fn numbers_out_of_range_are_an_error_that_says_where() {
         "{error}"
     );
     assert!(cache.is_empty());
+}
+
+#[test]
+fn a_value_beyond_f16_is_an_error_and_f32_holds_it() {
+    let mut draft = Draft::gpt_oss();
+    let bias = (vec![16], 1e5);
+    draft.tensors.insert("blk.0.attn_v.bias".to_owned(), bias);
+    let model = |kv_type| {
+        let options = LoadOptions {
+            kv_type,
+            ..LoadOptions::default()
+        };
+        LoadedModel::from_file(draft.open(), "tiny", &options).unwrap()
+    };
+    let (narrow, wide) = (model(KvType::F16), model(KvType::F32));
+    let mut cache = narrow.new_cache();
+    let error = narrow.forward(&mut cache, &[1, 2], Want::Last).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a key or value is beyond f16's range (65504) at position 0, in layer 0; \
+         `--kv-type f32` can hold it"
+    );
+    assert!(cache.is_empty());
+    assert!(wide.logits(&[1, 2]).is_ok());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The gated units between the two matrices of a feed-forward block.
 
-use super::elementary::sigmoid;
+use crate::kernels::sigmoid;
 
 /// gpt-oss's unit, in place of the gate: g = min(gate, 7), u = clamp(up, -7, 7),
 /// h = g sigmoid(1.702 g) (u + 1).

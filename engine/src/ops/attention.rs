@@ -1,14 +1,17 @@
 //! Scaled dot-product attention over the cache, with grouped heads, a sliding window and sinks.
 //!
-//! A token and a head see the same arithmetic whatever block the token came in: scores one key at
-//! a time, the denominator with key j in lane j mod 16, values in blocks of keys aligned to
-//! absolute positions.
+//! Keys come in blocks of 64, aligned to absolute positions. Each row (a token and a query head)
+//! goes through the blocks that it sees in order: scores, their share in the maximum and the
+//! denominator, and the weighted values, added to what the blocks before gave. So a row sees the
+//! same arithmetic whatever rows it is computed with. Blocks of rows that share a key head meet
+//! each block of keys together, while it is in the cache.
 
-use super::elementary::exp;
-use super::reduce::{dot, sum};
-use crate::kernels::{LANES, Lanes};
-use crate::kv::{KV_BLOCK, LayerView};
-use crate::team::Team;
+use std::ops::Range;
+
+use super::Tools;
+use crate::kernels::{Isa, KEY_BLOCK, LANES, Product, Tally, products, soften};
+use crate::kv::LayerView;
+use crate::team::Block;
 
 /// The shape of an attention step.
 #[derive(Clone, Copy, Debug)]
@@ -34,12 +37,15 @@ pub struct Place {
     pub position: usize,
 }
 
+/// Rows, of tokens and heads, that go through the keys together, where there are as many.
+const ROWS: usize = 64;
+
 /// Attention of the queries `q`, `[n, heads, head_dim]`, at `places`, each within its own
-/// sequence: `caches`, one a segment, hold the keys and values of all positions up to its own.
-/// `sinks`, one logit a head, join the maximum and the denominator and have no value. `out`
-/// becomes `[n, heads, head_dim]`.
+/// sequence, whose tokens lie together and in order: `caches`, one a segment, hold the keys and
+/// values of all positions that are seen, their own included. `sinks`, one logit a head, join the
+/// maximum and the denominator and have no value. `out` becomes `[n, heads, head_dim]`.
 pub fn attention(
-    team: &Team,
+    tools: Tools<'_>,
     shape: &AttentionShape,
     q: &[f32],
     places: &[Place],
@@ -47,113 +53,164 @@ pub fn attention(
     sinks: Option<&[f32]>,
     out: &mut Vec<f32>,
 ) {
+    let width = shape.heads * shape.head_dim;
     let group = shape.heads / shape.kv_heads;
-    let chunk = group * shape.head_dim;
     out.clear();
     out.resize(q.len(), 0.0);
-    team.for_chunks(out, chunk, |piece, out| {
-        let (place, kv_head) = (places[piece / shape.kv_heads], piece % shape.kv_heads);
-        let q = &q[piece * chunk..][..chunk];
-        let sinks = sinks.map(|s| &s[kv_head * group..][..group]);
-        let cache = &caches[place.segment];
-        attend(shape, q, place.position, kv_head, cache, sinks, out);
-    });
+    let bounds = token_blocks(places, ROWS.div_ceil(group));
+    // Heads of a group part only where threads would have nothing to do otherwise.
+    let pieces = (bounds.len() - 1) * shape.kv_heads;
+    let parts = tools.team.threads().div_ceil(pieces.max(1)).min(group);
+    let heads = (1..=group / parts).rfind(|&n| group.is_multiple_of(n));
+    let heads = heads.unwrap_or(group);
+    tools.team.for_blocks(
+        out,
+        width,
+        &bounds,
+        heads * shape.head_dim,
+        |_, mut block| {
+            let tokens = &places[block.rows()];
+            let first = block.cols().start / shape.head_dim;
+            let rows = Rows {
+                shape,
+                heads: first..first + heads,
+                kv_head: first / group,
+                places: tokens,
+                cache: &caches[tokens[0].segment],
+            };
+            let q = &q[block.rows().start * width..];
+            rows.attend(tools.isa, q, sinks, &mut block);
+        },
+    );
 }
 
-/// One token and the query heads of one key head.
-fn attend(
-    shape: &AttentionShape,
-    q: &[f32],
-    position: usize,
+/// Bounds of blocks of at most `most` tokens, each of one segment.
+fn token_blocks(places: &[Place], most: usize) -> Vec<usize> {
+    let mut bounds = vec![0];
+    let mut start = 0;
+    for (i, place) in places.iter().enumerate().skip(1) {
+        if i - start == most || place.segment != places[start].segment {
+            bounds.push(i);
+            start = i;
+        }
+    }
+    bounds.push(places.len());
+    bounds
+}
+
+/// Some tokens of a sequence, and the heads of one key head: rows `t * heads + h`.
+struct Rows<'a> {
+    shape: &'a AttentionShape,
+    heads: Range<usize>,
     kv_head: usize,
-    cache: &LayerView<'_>,
-    sinks: Option<&[f32]>,
-    out: &mut [f32],
-) {
-    let head_dim = shape.head_dim;
-    let group = q.len() / head_dim;
-    let end = position + 1;
-    let first = shape.window.map_or(0, |w| end.saturating_sub(w));
-    // Scores lie at their position minus `base`; those before `first` stay 0.
-    let base = first - first % KV_BLOCK;
-    let stride = end - base;
-    let mut scores = vec![0.0f32; group * stride];
-    for (from, to) in blocks(first, end) {
-        let keys = cache.keys(kv_head, from, to);
-        for (j, key) in (from..to).zip(keys.chunks_exact(head_dim)) {
-            for (h, q) in q.chunks_exact(head_dim).enumerate() {
-                scores[h * stride + j - base] = dot(q, key) * shape.scale;
+    places: &'a [Place],
+    cache: &'a LayerView<'a>,
+}
+
+impl Rows<'_> {
+    /// The positions that a token sees.
+    fn sees(&self, token: usize) -> Range<usize> {
+        let end = self.places[token].position + 1;
+        self.shape.window.map_or(0, |w| end.saturating_sub(w))..end
+    }
+
+    /// All of these rows. `q` begins with the first token's queries; `out` is their part of the
+    /// outputs.
+    fn attend(&self, isa: Isa, q: &[f32], sinks: Option<&[f32]>, out: &mut Block<'_, f32>) {
+        let dim = self.shape.head_dim;
+        let padded = dim.next_multiple_of(LANES);
+        let (tokens, heads) = (self.places.len(), self.heads.len());
+        let rows = tokens * heads;
+        let width = self.shape.heads * dim;
+        let mut scaled = Vec::with_capacity(rows * dim);
+        for t in 0..tokens {
+            let q = &q[t * width + self.heads.start * dim..][..heads * dim];
+            scaled.extend(q.iter().map(|q| q * self.shape.scale));
+        }
+        let tally = |row: usize| Tally::new(sinks.map(|s| s[self.heads.start + row % heads]));
+        let mut tallies: Vec<Tally> = (0..rows).map(tally).collect();
+        let mut scores = vec![[0.0f32; KEY_BLOCK]; rows];
+        let mut factors = vec![1.0f32; rows];
+        let mut sums = vec![0.0f32; rows * padded];
+
+        let blocks = self.sees(0).start / KEY_BLOCK..self.sees(tokens - 1).end.div_ceil(KEY_BLOCK);
+        for block in blocks {
+            for (row, tally) in tallies.iter_mut().enumerate() {
+                tally.seen = within(self.sees(row / heads), block);
+            }
+            let seen = || {
+                tallies
+                    .iter()
+                    .map(|t| &t.seen)
+                    .filter(|seen| !seen.is_empty())
+            };
+            let Some(from) = seen().map(|seen| seen.start).min() else {
+                continue;
+            };
+            let to = seen().map(|seen| seen.end).max().unwrap_or(from);
+            let keys = Product {
+                rows: &scaled,
+                row_len: dim,
+                panels: self.cache.keys(self.kv_head, block),
+                depth: dim,
+                steps: 0..dim,
+                taken: from / LANES..to.div_ceil(LANES),
+            };
+            products(isa, &keys, None, scores.as_flattened_mut(), KEY_BLOCK);
+            soften(isa, &mut scores, &mut tallies);
+            for (factor, tally) in factors.iter_mut().zip(&tallies) {
+                *factor = tally.factor;
+            }
+            // Rows that see the same keys go together.
+            let mut first = 0;
+            for run in tallies.chunk_by(|a, b| a.seen == b.seen) {
+                let these = first..first + run.len();
+                first = these.end;
+                let values = Product {
+                    rows: scores[these.clone()].as_flattened(),
+                    row_len: KEY_BLOCK,
+                    panels: self.cache.values(self.kv_head, block),
+                    depth: KEY_BLOCK,
+                    steps: run[0].seen.clone(),
+                    taken: 0..padded / LANES,
+                };
+                if !values.steps.is_empty() {
+                    let sums = &mut sums[these.start * padded..these.end * padded];
+                    products(isa, &values, Some(&factors[these]), sums, padded);
+                }
+            }
+        }
+        for t in 0..tokens {
+            let of_token = t * heads..(t + 1) * heads;
+            let sums = sums[t * heads * padded..].chunks_exact(padded);
+            for ((out, sums), tally) in out
+                .row(t)
+                .chunks_exact_mut(dim)
+                .zip(sums)
+                .zip(&tallies[of_token])
+            {
+                for (out, sum) in out.iter_mut().zip(sums) {
+                    *out = sum / tally.total;
+                }
             }
         }
     }
-    let mut totals = Vec::with_capacity(group);
-    for (h, row) in scores.chunks_exact_mut(stride).enumerate() {
-        totals.push(soften(row, first - base, sinks.map(|s| s[h])));
-    }
-    for (from, to) in blocks(first, end) {
-        let values = cache.values(kv_head, from, to);
-        for (h, out) in out.chunks_exact_mut(head_dim).enumerate() {
-            let weights = &scores[h * stride + from - base..][..to - from];
-            add_values(weights, values, out);
-        }
-    }
-    for (out, total) in out.chunks_exact_mut(head_dim).zip(totals) {
-        for v in out {
-            *v /= total;
-        }
-    }
 }
 
-/// The aligned blocks that `first..end` touches, cut to it.
-fn blocks(first: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
-    let start = first - first % KV_BLOCK;
-    (start..end)
-        .step_by(KV_BLOCK)
-        .map(move |b| (b.max(first), (b + KV_BLOCK).min(end)))
-}
-
-/// Turns scores (from index `first` on) into e^(score - max) and returns their sum with the
-/// sink's share. NaN and infinite scores give a NaN sum, which the caller's output shows.
-fn soften(scores: &mut [f32], first: usize, sink: Option<f32>) -> f32 {
-    let seen = &mut scores[first..];
-    let mut max = sink.unwrap_or(f32::NEG_INFINITY);
-    for &s in &*seen {
-        max = if s > max { s } else { max };
-    }
-    for s in seen {
-        *s = exp(*s - max);
-    }
-    // Positions before `first` hold 0 and only keep key j in lane j mod 16.
-    sum(scores) + sink.map_or(0.0, |s| exp(s - max))
-}
-
-/// Adds the weighted sum of a block's values to `out`: keys in rising order for each element.
-fn add_values(weights: &[f32], values: &[f32], out: &mut [f32]) {
-    let head_dim = out.len();
-    let (chunks, rest) = out.as_chunks_mut::<LANES>();
-    let at_rest = chunks.len() * LANES;
-    for (c, out) in chunks.iter_mut().enumerate() {
-        let mut lanes = Lanes::zero();
-        for (w, value) in weights.iter().zip(values.chunks_exact(head_dim)) {
-            lanes.add_scaled(*w, &value.as_chunks().0[c]);
-        }
-        for (out, sum) in out.iter_mut().zip(lanes.array()) {
-            *out += sum;
-        }
-    }
-    for (d, out) in rest.iter_mut().enumerate() {
-        let mut total = 0.0;
-        for (w, value) in weights.iter().zip(values.chunks_exact(head_dim)) {
-            total += w * value[at_rest + d];
-        }
-        *out += total;
-    }
+/// The part of `positions` that lies in a block, counted from the block's first.
+fn within(positions: Range<usize>, block: usize) -> Range<usize> {
+    let base = block * KEY_BLOCK;
+    let cut = |at: usize| at.clamp(base, base + KEY_BLOCK) - base;
+    cut(positions.start)..cut(positions.end)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kv::{KvCache, KvShape};
+    use crate::kernels::Precision;
+    use crate::kv::{KvCache, KvShape, KvType};
+    use crate::ops::Precisions;
+    use crate::team::Team;
 
     /// Something like noise, without a generator.
     fn wave(n: usize, step: f32) -> Vec<f32> {
@@ -221,13 +278,21 @@ mod tests {
             };
             let team = Team::new(2);
             let mut whole = Vec::new();
-            for block in [n, 7] {
-                let mut cache = KvCache::new(kv);
+            for (isa, block) in Isa::available()
+                .into_iter()
+                .flat_map(|isa| [(isa, n), (isa, 7)])
+            {
+                let tools = Tools {
+                    team: &team,
+                    isa,
+                    precisions: Precisions::all(Precision::Reference),
+                };
+                let mut cache = KvCache::windowed(kv, KvType::F32, &[window]);
                 let mut all = Vec::new();
                 for start in (0..n).step_by(block) {
                     let end = (start + block).min(n);
                     let part = start * 2 * dim..end * 2 * dim;
-                    cache.write(0, &k[part.clone()], &v[part]);
+                    cache.write(0, &k[part.clone()], &v[part]).unwrap();
                     let q = &q[start * 4 * dim..end * 4 * dim];
                     let mut out = Vec::new();
                     let place = |position| Place {
@@ -236,14 +301,15 @@ mod tests {
                     };
                     let places: Vec<Place> = (start..end).map(place).collect();
                     let views = [cache.layer(0)];
-                    attention(&team, &shape, q, &places, &views, sinks, &mut out);
+                    attention(tools, &shape, q, &places, &views, sinks, &mut out);
                     cache.advance(end - start);
                     all.extend(out);
                 }
                 if whole.is_empty() {
                     whole = all;
                 } else {
-                    assert_eq!(whole, all, "the block size changed the bits");
+                    let same = whole == all;
+                    assert!(same, "{}, blocks of {block} changed the bits", isa.name());
                 }
             }
             for position in 0..n {

@@ -3,7 +3,6 @@
 
 mod activation;
 mod attention;
-mod elementary;
 mod finite;
 mod linear;
 mod moe;
@@ -12,9 +11,9 @@ mod reduce;
 mod rope;
 mod router;
 
+pub use crate::kernels::{exp, sigmoid};
 pub use activation::{clamped_swiglu, swiglu};
 pub use attention::{AttentionShape, Place, attention};
-pub use elementary::{exp, sigmoid};
 pub use finite::{NonFinite, check_finite};
 pub use linear::{Linear, Precisions, Tools, add_bias, add_to, embed, linear};
 pub use moe::{ExpertActivation, Experts, moe};

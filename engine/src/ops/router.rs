@@ -1,7 +1,7 @@
 //! Which experts a token goes to.
 
-use super::elementary::exp;
 use super::reduce::sum;
+use crate::kernels::exp;
 
 /// One expert of a token, with its share of the output.
 #[derive(Clone, Copy, Debug, PartialEq)]

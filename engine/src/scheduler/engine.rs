@@ -9,6 +9,7 @@ use super::steps::Scheduler;
 use super::{EngineError, EngineStats, GenRequest, GenStream};
 use crate::chat::ChatTemplate;
 use crate::kernels::Isa;
+use crate::kv::KvType;
 use crate::model::{ActivationFormat, LoadOptions, LoadedModel, ModelError};
 use crate::tokenizer::Tokenizer;
 
@@ -129,6 +130,11 @@ impl Engine {
     /// Format of activations.
     pub fn activations(&self) -> ActivationFormat {
         self.model.activations()
+    }
+
+    /// Format of the K/V cache.
+    pub fn kv_type(&self) -> KvType {
+        self.model.kv_type()
     }
 
     /// Counters.

@@ -11,6 +11,14 @@ pub(super) struct Sequence {
     pub cache: KvCache,
 }
 
+impl Sequence {
+    /// Cuts back to `n` tokens, or to fewer where the cache cannot go on from there.
+    pub fn truncate(&mut self, n: usize) {
+        let held = self.cache.truncate(n);
+        self.tokens.truncate(held);
+    }
+}
+
 /// Sequences kept beyond one a slot.
 const SPARE: usize = 3;
 
@@ -45,7 +53,8 @@ impl Pool {
 
     /// A sequence that holds as much of `prompt` as any kept one does, or any of the `running`
     /// ones (whose part is copied), but never all of it: the last token is computed, for its
-    /// logits. `fresh` makes an empty cache.
+    /// logits. Where windowed layers have let go of what the longest common beginning would need,
+    /// it is a shorter one. `fresh` makes an empty cache.
     pub fn take<'a>(
         &mut self,
         prompt: &[u32],
@@ -60,7 +69,7 @@ impl Pool {
                 .zip(prompt)
                 .take_while(|(a, b)| a == b)
                 .count();
-            same.min(prompt.len().saturating_sub(1))
+            s.cache.resumable(same.min(prompt.len().saturating_sub(1)))
         };
         let copy = |s: &Sequence, n: usize| Sequence {
             tokens: prompt[..n].to_vec(),
@@ -86,8 +95,7 @@ impl Pool {
             }
             (None, Some((n, i))) => {
                 let mut taken = self.sequences.remove(i);
-                taken.tokens.truncate(n);
-                taken.cache.truncate(n);
+                taken.truncate(n);
                 taken
             }
         }
@@ -127,30 +135,31 @@ pub(super) fn positions<'a>(sequences: impl IntoIterator<Item = &'a Sequence>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kv::KvShape;
+    use crate::kv::{KvShape, KvType};
 
     const NONE: [Sequence; 0] = [];
 
     fn fresh() -> KvCache {
-        KvCache::new(KvShape {
+        let shape = KvShape {
             layers: 1,
             kv_heads: 1,
             head_dim: 1,
             ctx: 1000,
-        })
+        };
+        KvCache::new(shape, KvType::F32)
     }
 
     fn sequence(tokens: Vec<u32>) -> Sequence {
         let mut cache = fresh();
         let keys: Vec<f32> = tokens.iter().map(|&t| t as f32).collect();
-        cache.write(0, &keys, &keys);
+        cache.write(0, &keys, &keys).unwrap();
         cache.advance(tokens.len());
         Sequence { tokens, cache }
     }
 
     fn held(s: &Sequence) -> usize {
         for (i, &token) in s.tokens.iter().enumerate() {
-            assert_eq!(s.cache.layer(0).keys(0, i, i + 1), [token as f32]);
+            assert_eq!(s.cache.layer(0).position(0, i).0, [token as f32]);
         }
         assert_eq!(s.tokens.len(), s.cache.len());
         s.tokens.len()
@@ -236,5 +245,35 @@ mod tests {
         // As much lies in the pool: that one is taken.
         let taken = pool.take(&[1, 2, 3, 7], true, running.iter(), fresh);
         assert_eq!((held(&taken), pool.sequences.len()), (3, 0));
+    }
+
+    #[test]
+    fn a_window_that_is_gone_makes_for_a_shorter_prefix() {
+        let shape = KvShape {
+            layers: 1,
+            kv_heads: 1,
+            head_dim: 1,
+            ctx: 3000,
+        };
+        let mut cache = KvCache::windowed(shape, KvType::F32, &[Some(10)]);
+        let tokens: Vec<u32> = (0..2000).collect();
+        for token in &tokens {
+            cache.write(0, &[*token as f32], &[0.0]).unwrap();
+            cache.advance(1);
+        }
+        let long = Sequence { tokens, cache };
+        let prompt = |n: u32| (0..n).chain([9000]).collect::<Vec<u32>>();
+        let mut pool = Pool::new(3000, 1);
+        let lent = pool.take(&prompt(1400), true, [&long].into_iter(), fresh);
+        assert_eq!((lent.tokens.len(), lent.cache.len()), (1280, 1280));
+        pool.put(long);
+        let copied = pool.take(&prompt(1100), true, NONE.iter(), fresh);
+        assert_eq!((copied.tokens.len(), copied.cache.len()), (1024, 1024));
+        assert_eq!(copied.cache.layer(0).position(0, 1023).0, [1023.0]);
+        let none = pool.take(&prompt(150), true, NONE.iter(), fresh);
+        assert_eq!((none.tokens.len(), none.cache.len()), (0, 0));
+        let taken = pool.take(&prompt(1995), true, NONE.iter(), fresh);
+        assert_eq!((taken.tokens.len(), taken.cache.len()), (1995, 1995));
+        assert_eq!(pool.sequences.len(), 0);
     }
 }

@@ -110,7 +110,7 @@ impl Running {
 
     /// Forgets what a pass that failed may have written.
     pub fn restore(&mut self) {
-        self.sequence.cache.truncate(self.sequence.tokens.len());
+        self.sequence.truncate(self.sequence.tokens.len());
     }
 
     /// Chooses the next token from the logits of a pass; nothing to do without any.
@@ -147,6 +147,8 @@ impl Running {
         if left > n {
             return None;
         }
+        // The next turn of a conversation, or the same prompt again, is likely to part from here.
+        self.sequence.cache.mark();
         self.prompt_time = passed - self.taken;
         self.report(queue)
     }

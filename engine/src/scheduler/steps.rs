@@ -282,7 +282,9 @@ impl From<ForwardError> for EngineError {
                 n_prompt_tokens: needed,
                 n_ctx: ctx,
             },
-            ForwardError::NonFinite { .. } => Self::Numeric(error.to_string()),
+            ForwardError::NonFinite { .. } | ForwardError::BeyondF16 { .. } => {
+                Self::Numeric(error.to_string())
+            }
         }
     }
 }

@@ -26,6 +26,8 @@ pub struct Runtime {
     pub isa: String,
     /// Format of activations.
     pub activations: String,
+    /// Format of the K/V cache.
+    pub kv_type: String,
     /// Worker threads in use.
     pub threads: usize,
 }
@@ -78,6 +80,7 @@ impl Backend for Engine {
         Runtime {
             isa: self.isa().name().to_owned(),
             activations: self.activations().name().to_owned(),
+            kv_type: self.kv_type().name().to_owned(),
             threads: self.threads(),
         }
     }

@@ -11,6 +11,7 @@ use crate::cli::args::load_failure;
 use crate::cli::failure::Failure;
 use crate::cli::store::StoreArgs;
 use crate::formats::store::is_store;
+use crate::kv::KvType;
 use crate::model::{ActivationFormat, LoadOptions, LoadedModel};
 use crate::verify::{
     Arrangement, Event, Plan, Prefix, VerifyError, Way, compare, parse_ways, prompt,
@@ -104,13 +105,14 @@ impl<'a> Files<'a> {
 }
 
 /// Compares, prints a table, and says how long it will take before.
-pub fn against(model: &Path, args: &AgainstArgs) -> Result<ExitCode, Failure> {
+pub fn against(model: &Path, args: &AgainstArgs, kv_type: KvType) -> Result<ExitCode, Failure> {
     let files = Files::new(model, &args.store)?;
     let (longest, steps) = (args.prompts.iter().max(), args.steps as usize);
     let ctx = longest.map_or(0, |n| *n as usize) + steps;
     let options = LoadOptions {
         ctx: Some(ctx),
         activations: args.activations,
+        kv_type,
         ..LoadOptions::default()
     };
     let first = LoadedModel::load(&files.base, &options)
@@ -152,9 +154,10 @@ pub fn against(model: &Path, args: &AgainstArgs) -> Result<ExitCode, Failure> {
         steps,
     };
     println!(
-        "model    {} ({name}), {} activations",
+        "model    {} ({name}), {} activations, {} K/V",
         model.display(),
-        args.activations.name()
+        args.activations.name(),
+        kv_type.name()
     );
     println!("base     {}", plan.base);
     println!(
@@ -164,7 +167,10 @@ pub fn against(model: &Path, args: &AgainstArgs) -> Result<ExitCode, Failure> {
     let table = Table::new(&plan);
     let bar = progress(0, "trials");
     let mut load = |way: &Way| {
-        let options = way.options(args.activations, ctx);
+        let options = LoadOptions {
+            kv_type,
+            ..way.options(args.activations, ctx)
+        };
         LoadedModel::load(files.of(way.layout), &options)
     };
     let mut hear = |event: Event<'_>| match event {
@@ -199,7 +205,7 @@ pub fn against(model: &Path, args: &AgainstArgs) -> Result<ExitCode, Failure> {
     })?;
     bar.finish_and_clear();
     if let Some(path) = &args.json {
-        let text = json(model, args.activations, args.seed, &plan, &all);
+        let text = json(model, (args.activations, kv_type), args.seed, &plan, &all);
         std::fs::write(path, text)
             .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     }

@@ -11,6 +11,7 @@ use super::levels::forward;
 use super::sound::{round_trips, values};
 use crate::cli::failure::Failure;
 use crate::formats::store;
+use crate::kv::KvType;
 use crate::tokenizer::Tokenizer;
 
 /// Flags of `verify`.
@@ -23,6 +24,9 @@ pub struct VerifyArgs {
     /// Look at the file only: no forward pass
     #[arg(long, conflicts_with = "against")]
     no_forward: bool,
+    /// Format of the K/V cache in all forward passes
+    #[arg(long, value_enum, default_value_t, value_name = "TYPE")]
+    kv_type: KvType,
     #[command(flatten)]
     against: AgainstArgs,
 }
@@ -30,7 +34,7 @@ pub struct VerifyArgs {
 /// Prints a line for each check; exit code 1 when any found something.
 pub fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     if args.against.is_asked_for() {
-        return against(&args.model, &args.against);
+        return against(&args.model, &args.against, args.kv_type);
     }
     let at =
         |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", args.model.display()));
@@ -43,7 +47,7 @@ pub fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     report("tokenizer: texts survive encoding and decoding", &lost);
     findings.extend(lost);
     if !args.no_forward && findings.is_empty() {
-        let differing = forward(&args.model)?;
+        let differing = forward(&args.model, args.kv_type)?;
         report(
             "kernels: every instruction-set level gives the same bits",
             &differing,

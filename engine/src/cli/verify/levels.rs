@@ -7,6 +7,7 @@ use super::sound::TEXTS;
 use crate::cli::args::load_failure;
 use crate::cli::failure::Failure;
 use crate::kernels::Isa;
+use crate::kv::KvType;
 use crate::model::LoadOptions;
 use crate::scheduler::{Engine, GenEvent, GenRequest, TokenEvent};
 use crate::tokenizer::Specials;
@@ -18,11 +19,11 @@ const CHECKED_PROMPT: usize = 96;
 /// Alternatives whose log-probabilities are compared bit for bit.
 const CHECKED_TOP: usize = 16;
 /// Runs the model at each level and compares tokens and log-probabilities with the scalar twins.
-pub(super) fn forward(path: &Path) -> Result<Vec<String>, Failure> {
+pub(super) fn forward(path: &Path, kv_type: KvType) -> Result<Vec<String>, Failure> {
     let mut scalar: Option<Vec<TokenEvent>> = None;
     let mut out = Vec::new();
     for isa in Isa::available() {
-        let events = generate(path, isa)?;
+        let events = generate(path, isa, kv_type)?;
         match &scalar {
             None => scalar = Some(events),
             Some(expected) => {
@@ -38,10 +39,11 @@ pub(super) fn forward(path: &Path) -> Result<Vec<String>, Failure> {
     Ok(out)
 }
 
-fn generate(path: &Path, isa: Isa) -> Result<Vec<TokenEvent>, Failure> {
+fn generate(path: &Path, isa: Isa, kv_type: KvType) -> Result<Vec<TokenEvent>, Failure> {
     let options = LoadOptions {
         ctx: Some(CHECKED_PROMPT + CHECKED_TOKENS + 8),
         isa: Some(isa.name().to_owned()),
+        kv_type,
         ..LoadOptions::default()
     };
     let engine = Engine::load(path, &options).map_err(|error| load_failure(path, error))?;

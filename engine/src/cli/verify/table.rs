@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json as object};
 
+use crate::kv::KvType;
 use crate::model::ActivationFormat;
 use crate::scheduler::token_hash;
 use crate::verify::{Comparison, Plan, Row};
@@ -73,7 +74,7 @@ pub(super) fn readable(seconds: f64) -> String {
 /// Everything, as JSON text.
 pub(super) fn json(
     model: &Path,
-    activations: ActivationFormat,
+    (activations, kv_type): (ActivationFormat, KvType),
     seed: u64,
     plan: &Plan,
     all: &Comparison,
@@ -97,6 +98,7 @@ pub(super) fn json(
         "version": 1,
         "model": model.display().to_string(),
         "activations": activations.name(),
+        "kv_type": kv_type.name(),
         "seed": seed,
         "decode_steps": plan.steps,
         "prompts": prompts.collect::<Vec<Value>>(),
@@ -171,13 +173,14 @@ mod tests {
     fn programs_get_all_of_it() {
         let text = json(
             Path::new("m.gguf"),
-            ActivationFormat::Int8,
+            (ActivationFormat::Int8, KvType::F16),
             1,
             &plan(),
             &rows(),
         );
         let all: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(all["differences"], 1);
+        assert_eq!(all["kv_type"], "f16");
         assert_eq!(all["base"]["block"], 128);
         assert_eq!(all["ways"][0]["name"], "block=17");
         assert_eq!(all["ways"][0]["block"], 17);

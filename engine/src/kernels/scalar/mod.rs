@@ -1,6 +1,7 @@
 //! The portable kernels. What they compute is the definition; every other level must give the
 //! same bits.
 
+mod attention;
 mod floats;
 mod k_quants;
 mod mxfp4;
@@ -10,6 +11,7 @@ mod q6_k;
 mod q8_0;
 mod quantised;
 
+pub(super) use attention::{products, soften};
 pub(super) use floats::dot_rows;
 #[cfg(target_arch = "x86_64")]
 pub(super) use floats::tree;

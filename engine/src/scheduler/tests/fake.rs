@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc::unbounded_channel;
 
-use crate::kv::{KvCache, KvShape};
+use crate::kv::{KvCache, KvShape, KvType};
 use crate::model::{ForwardError, Segment, Want};
 use crate::sampling::SamplingParams;
 use crate::scheduler::queue::{Job, Queue};
@@ -63,7 +63,7 @@ impl Fake {
             });
         }
         let keys: Vec<f32> = segment.tokens.iter().map(|&t| t as f32).collect();
-        segment.cache.write(0, &keys, &keys);
+        segment.cache.write(0, &keys, &keys).unwrap();
         assert!(!segment.tokens.contains(&PANIC), "a scripted panic");
         segment.cache.advance(keys.len());
         if segment.want == Want::Nothing {
@@ -84,12 +84,13 @@ impl Forward for Fake {
         self.block
     }
     fn new_cache(&self) -> KvCache {
-        KvCache::new(KvShape {
+        let shape = KvShape {
             layers: 1,
             kv_heads: 1,
             head_dim: 1,
             ctx: self.ctx,
-        })
+        };
+        KvCache::new(shape, KvType::F32)
     }
     fn each<T: Send>(&self, items: &mut [T], job: impl Fn(&mut T) + Sync) {
         items.iter_mut().for_each(job);
@@ -101,7 +102,7 @@ impl Forward for Fake {
             first: if s.cache.is_empty() {
                 s.tokens[0]
             } else {
-                s.cache.layer(0).keys(0, 0, 1)[0] as u32
+                s.cache.layer(0).position(0, 0).0[0] as u32
             },
             start: s.cache.len(),
             tokens: s.tokens.len(),

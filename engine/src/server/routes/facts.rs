@@ -65,6 +65,7 @@ pub async fn props(State(app): State<Arc<App>>) -> Answer {
         "n_ctx": backend.n_ctx(),
         "isa": runtime.isa,
         "activations": runtime.activations,
+        "kv_type": runtime.kv_type,
         "threads": runtime.threads,
         "exactness": "exact",
     })))

@@ -256,6 +256,7 @@ fn tokens_templates_and_facts() {
     let props = get(at, "/props").json();
     assert_eq!(props["isa"], "scalar");
     assert_eq!(props["activations"], "int16");
+    assert_eq!(props["kv_type"], "f16");
     assert_eq!(props["total_slots"], 2);
     assert_eq!(props["default_generation_settings"]["n_ctx"], 512);
     assert!(

@@ -269,6 +269,7 @@ impl Backend for Fake {
         Runtime {
             isa: "scalar".into(),
             activations: "int16".into(),
+            kv_type: "f16".into(),
             threads: 2,
         }
     }

@@ -3,34 +3,44 @@
 //! e^r by its Taylor polynomial of degree 7.
 
 /// Adding and subtracting 1.5 * 2^23 rounds to the nearest integer, halves to even.
-const ROUNDER: f32 = 12_582_912.0;
+pub(super) const ROUNDER: f32 = 12_582_912.0;
 /// ln 2 in two parts; the first has 9 trailing zero bits, so n times it is exact.
-const LN2_HIGH: f32 = 355.0 / 512.0;
-const LN2_LOW: f32 = -2.121_944_4e-4;
+pub(super) const LN2_HIGH: f32 = 355.0 / 512.0;
+pub(super) const LN2_LOW: f32 = -2.121_944_4e-4;
+
+/// Coefficients of e^r's polynomial, from r^7 down to r^2.
+pub(super) const TAYLOR: [f32; 6] = [
+    1.0 / 5040.0,
+    1.0 / 720.0,
+    1.0 / 120.0,
+    1.0 / 24.0,
+    1.0 / 6.0,
+    0.5,
+];
+/// e^x is 0 below the first and infinite above the second.
+pub(super) const ENDS: [f32; 2] = [-87.0, 88.722_84];
 
 /// e^x, within 1.25 units in the last place. Below -87 the result is 0 (no denormals), above 88.7
 /// infinity; NaN stays NaN.
 #[inline]
 pub fn exp(x: f32) -> f32 {
-    let clamped = x.clamp(-87.0, 88.722_84);
+    let clamped = x.clamp(ENDS[0], ENDS[1]);
     let rounded = clamped * std::f32::consts::LOG2_E + ROUNDER;
     let n = rounded - ROUNDER;
     let n_int = rounded.to_bits() as i32 - ROUNDER.to_bits() as i32;
     let r = (clamped - n * LN2_HIGH) - n * LN2_LOW;
-    let mut p = 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
+    let mut p = TAYLOR[0];
+    for coefficient in &TAYLOR[1..] {
+        p = p * r + coefficient;
+    }
     let e = (p * r) * r + r + 1.0;
     // 2^n in two steps, because n = 128 has no f32 of its own.
     let half = n_int >> 1;
     let power = |k: i32| f32::from_bits(((k + 127) << 23) as u32);
     let y = e * power(half) * power(n_int - half);
     // Three selections rather than branches, so that loops over `exp` run in SIMD lanes.
-    let y = if x < -87.0 { 0.0 } else { y };
-    let y = if x > 88.722_84 { f32::INFINITY } else { y };
+    let y = if x < ENDS[0] { 0.0 } else { y };
+    let y = if x > ENDS[1] { f32::INFINITY } else { y };
     if x.is_nan() { x } else { y }
 }
 

@@ -1,0 +1,136 @@
+//! The two matrix products of attention: queries times keys, and weights times values.
+//!
+//! Both are rows times *panels*: sixteen columns side by side, so that a lane owns a column and
+//! walks through the steps in order. Keys lie with sixteen positions in a panel's lanes and a
+//! step a dimension; values with sixteen dimensions in the lanes and a step a position. Nothing
+//! is added across lanes, so the bits of an output depend on its row and column alone.
+
+use std::ops::Range;
+
+use half::f16;
+
+use super::isa::Level;
+use super::softmax::{KEY_BLOCK, Tally};
+use super::{Isa, LANES, scalar};
+
+/// Panels one after another, `[panels, depth, 16]`.
+#[derive(Clone, Copy, Debug)]
+pub enum Panels<'a> {
+    /// In f32.
+    F32(&'a [f32]),
+    /// In f16, each widened before it is multiplied.
+    F16(&'a [f16]),
+}
+
+impl Panels<'_> {
+    /// Numbers held.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F32(x) => x.len(),
+            Self::F16(x) => x.len(),
+        }
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Rows times panels.
+#[derive(Clone, Debug)]
+pub struct Product<'a> {
+    /// Rows, `row_len` numbers each.
+    pub rows: &'a [f32],
+    /// Length of a row.
+    pub row_len: usize,
+    /// What they are multiplied with.
+    pub panels: Panels<'a>,
+    /// Steps of a panel.
+    pub depth: usize,
+    /// The steps taken: number `k` of a row meets step `k` of a panel.
+    pub steps: Range<usize>,
+    /// The panels taken.
+    pub taken: Range<usize>,
+}
+
+impl Product<'_> {
+    /// Everything that the kernels rely on.
+    fn check(&self, factors: Option<&[f32]>, out: &[f32], out_len: usize) {
+        let n = self.n();
+        assert!(
+            self.row_len > 0 && self.rows.len() == n * self.row_len,
+            "whole rows"
+        );
+        assert!(
+            self.steps.end <= self.depth.min(self.row_len),
+            "steps inside the rows and the panels"
+        );
+        assert!(
+            self.taken.end * self.depth * LANES <= self.panels.len(),
+            "panels that there are"
+        );
+        assert!(
+            self.taken.end * LANES <= out_len && out.len() == n * out_len,
+            "room for each row's products"
+        );
+        assert!(
+            factors.is_none_or(|factors| factors.len() == n),
+            "a factor a row"
+        );
+    }
+
+    /// Number of rows.
+    pub(super) fn n(&self) -> usize {
+        self.rows.len() / self.row_len
+    }
+}
+
+/// `out[r, 16 p + l] = sum over k of rows[r, k] * panels[p, k, l]`, for each row r, panel p taken
+/// and lane l; rows of `out` are `out_len` long, and what lies beside the panels taken stays. With
+/// `factors`, one a row, the sum is added to `factors[r]` times what was there.
+///
+/// Sums start at 0 and take the steps in rising order; each product is rounded, then added.
+///
+/// # Panics
+/// When the shapes do not agree.
+pub fn products(
+    isa: Isa,
+    product: &Product<'_>,
+    factors: Option<&[f32]>,
+    out: &mut [f32],
+    out_len: usize,
+) {
+    product.check(factors, out, out_len);
+    if product.n() == 0 {
+        return;
+    }
+    match isa.0 {
+        Level::Scalar => scalar::products(product, factors, out, out_len),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => super::avx2::products(product, factors, out, out_len),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => super::avx512::products(product, factors, out, out_len),
+    }
+}
+
+/// Turns each row's scores of a block of keys into weights, e^(score - max), 0 for keys that are
+/// not seen, and counts them in its tally. Maximum and sum go over 16 lanes, key j in lane j mod
+/// 16, and a pairwise tree (lane 0 with 8, 1 with 9, ...; then 0 with 4, and so on). A row that
+/// sees nothing stays as it is. A seen score that is not finite gives a total that is not.
+///
+/// # Panics
+/// When there are not as many tallies as rows.
+pub fn soften(isa: Isa, scores: &mut [[f32; KEY_BLOCK]], tallies: &mut [Tally]) {
+    assert_eq!(scores.len(), tallies.len(), "a tally a row");
+    match isa.0 {
+        Level::Scalar => scalar::soften(scores, tallies),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => super::avx2::soften(scores, tallies),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => super::avx512::soften(scores, tallies),
+    }
+}
+
+#[cfg(test)]
+#[path = "attention_tests.rs"]
+mod tests;
