@@ -11,6 +11,7 @@ pub mod cli;
 pub mod formats;
 pub mod kernels;
 pub mod kv;
+mod memory;
 pub mod model;
 pub mod ops;
 pub mod probe;

@@ -135,12 +135,6 @@ fn quantised(
     precision: Precision,
     out: &mut [f32],
 ) {
-    assert!(
-        x.digits(precision)
-            .iter()
-            .all(|digit| digit.blocks.len() * 32 == x.n * x.k),
-        "quantised weights need activations quantised as finely"
-    );
     match isa.0 {
         Level::Scalar => scalar::quantised(w, rows, x, tokens, precision, out),
         #[cfg(target_arch = "x86_64")]

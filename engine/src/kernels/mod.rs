@@ -25,7 +25,7 @@ mod sse2;
 #[cfg(test)]
 mod tests;
 
-pub use activations::{Activations, MAX_ACTIVATION, Precision, RUN};
+pub use activations::{ActBlock, Activations, MAX_ACTIVATION, Precision, RUN};
 pub use attention::{Panels, Product, products, soften};
 pub use elementary::{exp, sigmoid};
 pub use fp_env::FpEnv;

@@ -86,7 +86,7 @@ impl ExpertLayer {
         let Scratch { h, y, .. } = scratch;
         let ExpertDims { count, used, .. } = self.dims;
         let n = x.len() / dims.hidden;
-        rms_norm(x, &self.norm, dims.eps, h);
+        rms_norm(pass.tools.team, x, &self.norm, dims.eps, h);
         pass.take(h, n, dims.hidden, pass.tools.precisions.dense)?;
         pass.linear(&self.router, y);
         pass.locate(check_finite("a router logit", y, count))?;
@@ -104,7 +104,15 @@ impl ExpertLayer {
             down_bias: self.down_bias.as_deref(),
             activation: self.activation,
         };
-        let done = moe(pass.tools, &experts, &pass.activations, &choices, used, y);
+        let done = moe(
+            pass.tools,
+            &experts,
+            &pass.activations,
+            &choices,
+            used,
+            &mut pass.moe,
+            y,
+        );
         pass.locate(done)?;
         add_to(x, y);
         Ok(())

@@ -106,7 +106,7 @@ impl Architecture for Llama {
                 .add(pass, batch, dims, &rotation, &mut x, scratch)?;
 
             let Scratch { h, y, .. } = scratch;
-            rms_norm(&x, &layer.ffn_norm, eps, h);
+            rms_norm(pass.tools.team, &x, &layer.ffn_norm, eps, h);
             pass.take(h, n, hidden, dense)?;
             pass.linear(&layer.gate, &mut gate);
             pass.linear(&layer.up, &mut up);

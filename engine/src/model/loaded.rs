@@ -15,7 +15,9 @@ use crate::formats::gguf::{GgufFile, Metadata};
 use crate::formats::store;
 use crate::kernels::{Activations, FpEnv, Isa, Precision};
 use crate::kv::{KvCache, KvShape, KvType};
-use crate::ops::{Linear, NonFinite, Tools, YarnRamp, check_finite, linear, rms_norm};
+use crate::ops::{
+    Linear, MoeBuffers, NonFinite, Tools, YarnRamp, check_finite, linear, quantize, rms_norm,
+};
 use crate::team::{Team, physical_cores};
 
 /// `general.architecture` values that have a forward pass here.
@@ -108,6 +110,8 @@ pub(super) struct Pass<'a> {
     pub tools: Tools<'a>,
     /// The input of the next matrices.
     pub activations: Activations,
+    /// Of the experts.
+    pub moe: MoeBuffers,
     /// The layer under way; `None`: the output.
     pub layer: Option<usize>,
 }
@@ -123,7 +127,8 @@ impl Pass<'_> {
         precision: Precision,
     ) -> Result<(), BadRow> {
         self.locate(check_finite("an activation", x, width))?;
-        self.activations.set(x, n, width, precision);
+        let a = &mut self.activations;
+        quantize(self.tools.team, a, x, &[0, n], width, precision, true);
         Ok(())
     }
 
@@ -223,6 +228,7 @@ impl LoadedModel {
         if !file.is_packed() {
             check_values(&file, &team)?;
         }
+        file.populate();
         let name = meta.opt_str("general.name")?.unwrap_or(stem).to_owned();
         Ok(Self {
             file,
@@ -386,6 +392,7 @@ impl LoadedModel {
                 precisions: self.activations.precisions(),
             },
             activations: Activations::default(),
+            moe: MoeBuffers::default(),
             layer: None,
         };
         let mut batch = Batch::new(segments.iter_mut().map(|s| &mut **s));
@@ -436,7 +443,7 @@ impl LoadedModel {
             .copied()
             .collect();
         let (mut h, mut logits) = (Vec::new(), Vec::new());
-        rms_norm(&picked, &head.norm, head.eps, &mut h);
+        rms_norm(&self.team, &picked, &head.norm, head.eps, &mut h);
         let precision = pass.tools.precisions.output;
         pass.take(&h, rows.len(), hidden, precision)
             .map_err(whose)?;

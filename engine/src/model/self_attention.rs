@@ -114,19 +114,19 @@ impl SelfAttention {
         let Scratch { h, y, q, k, v } = scratch;
         let n = batch.tokens.len();
         let dense = pass.tools.precisions.dense;
-        rms_norm(x, &self.norm, eps, h);
+        rms_norm(pass.tools.team, x, &self.norm, eps, h);
         pass.take(h, n, hidden, dense)?;
         pass.linear(&self.q, q);
         pass.linear(&self.k, k);
         pass.linear(&self.v, v);
         if let Some([of_q, of_k]) = &self.head_norms {
             for (heads, norm) in [(&mut *q, of_q), (&mut *k, of_k)] {
-                rms_norm(heads, norm, eps, h);
+                rms_norm(pass.tools.team, heads, norm, eps, h);
                 std::mem::swap(heads, h);
             }
         }
-        rotation.apply(q, heads, head_dim);
-        rotation.apply(k, kv_heads, head_dim);
+        rotation.apply(pass.tools.team, q, heads, head_dim);
+        rotation.apply(pass.tools.team, k, kv_heads, head_dim);
         batch.write(self.layer, k, v)?;
         let shape = AttentionShape {
             heads,

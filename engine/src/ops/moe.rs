@@ -3,6 +3,7 @@
 use super::activation::{clamped_swiglu, swiglu};
 use super::finite::{NonFinite, check_finite};
 use super::linear::{Tools, add_bias};
+use super::quantize::quantize;
 use super::router::Choice;
 use crate::kernels::{Activations, Matrix, Precision, matmul};
 
@@ -80,6 +81,16 @@ impl Groups {
     }
 }
 
+/// What [`moe`] writes and reads again; kept, so that the memory is asked for once.
+#[derive(Default)]
+pub struct MoeBuffers {
+    /// `[slots, width]`
+    inner: Vec<f32>,
+    activations: Activations,
+    /// `[slots, hidden]`
+    outputs: Vec<f32>,
+}
+
 /// `out[t]` = sum over ranks of weight times the expert's output, for the tokens of `x`
 /// `[n, hidden]`, with `choices` `[n, k]`. `out` becomes `[n, hidden]`.
 pub fn moe(
@@ -88,6 +99,7 @@ pub fn moe(
     x: &Activations,
     choices: &[Choice],
     k: usize,
+    buffers: &mut MoeBuffers,
     out: &mut Vec<f32>,
 ) -> Result<(), NonFinite> {
     let hidden = x.k;
@@ -96,9 +108,18 @@ pub fn moe(
     let slots = choices.len();
     let tokens: Vec<usize> = groups.pairs.iter().map(|pair| pair / k).collect();
     let precision = tools.precisions.experts;
-    let floats =
-        precision == Precision::Reference || experts.gate.ty.is_float() || experts.up.ty.is_float();
-    let gathered = x.gather(&tokens, &groups.bounds, precision, floats);
+    let floats = |w: &Matrix<'_>| precision == Precision::Reference || w.ty.is_float();
+    let gathered = x.gather(
+        &tokens,
+        &groups.bounds,
+        precision,
+        floats(&experts.gate) || floats(&experts.up),
+    );
+    let MoeBuffers {
+        inner,
+        activations,
+        outputs,
+    } = buffers;
 
     let busiest = groups
         .bounds
@@ -106,14 +127,11 @@ pub fn moe(
         .map(|b| b[1] - b[0])
         .max()
         .unwrap_or(0);
-    let mut inner = vec![0.0; slots * width];
+    let inner = first(inner, slots * width);
     let strip = tools.strip(width, hidden, busiest * slots.min(experts.count));
-    tools.team.for_blocks(
-        &mut inner,
-        width,
-        &groups.bounds,
-        strip,
-        |expert, mut block| {
+    tools
+        .team
+        .for_blocks(inner, width, &groups.bounds, strip, |expert, mut block| {
             let (tokens, cols) = (block.rows(), block.cols());
             let rows = expert * width + cols.start..expert * width + cols.end;
             let product = |w: &Matrix<'_>, bias: Option<&[f32]>| {
@@ -138,19 +156,25 @@ pub fn moe(
             for (i, row) in gate.chunks_exact(cols.len()).enumerate() {
                 block.row(i).copy_from_slice(row);
             }
-        },
-    );
-    check_finite("an expert's hidden value", &inner, width).map_err(|bad| NonFinite {
+        });
+    check_finite("an expert's hidden value", inner, width).map_err(|bad| NonFinite {
         what: bad.what,
         row: groups.pairs[bad.row] / k,
     })?;
-    let mut activations = Activations::default();
-    activations.set_groups(&inner, &groups.bounds, width, precision);
+    quantize(
+        tools.team,
+        activations,
+        inner,
+        &groups.bounds,
+        width,
+        precision,
+        floats(&experts.down),
+    );
 
-    let mut outputs = vec![0.0; slots * hidden];
+    let outputs = first(outputs, slots * hidden);
     let strip = tools.strip(hidden, width, busiest * slots.min(experts.count));
     tools.team.for_blocks(
-        &mut outputs,
+        outputs,
         hidden,
         &groups.bounds,
         strip,
@@ -162,7 +186,7 @@ pub fn moe(
                 tools.isa,
                 &experts.down,
                 rows.clone(),
-                &activations,
+                activations,
                 tokens,
                 precision,
                 &mut y,
@@ -178,7 +202,7 @@ pub fn moe(
 
     out.clear();
     out.resize(x.n * hidden, 0.0);
-    for (t, out) in out.chunks_exact_mut(hidden).enumerate() {
+    tools.team.for_chunks(out, hidden, |t, out| {
         let pairs = t * k..(t + 1) * k;
         for (choice, &slot) in choices[pairs.clone()].iter().zip(&groups.slots[pairs]) {
             let weight = choice.weight;
@@ -186,8 +210,16 @@ pub fn moe(
                 *o += weight * y;
             }
         }
-    }
+    });
     Ok(())
+}
+
+/// The first `len` values of a buffer that grows to hold them; what they were before is not told.
+fn first(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
+    if buffer.len() < len {
+        buffer.resize(len, 0.0);
+    }
+    &mut buffer[..len]
 }
 
 #[cfg(test)]

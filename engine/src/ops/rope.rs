@@ -3,6 +3,8 @@
 
 use std::f64::consts::PI;
 
+use crate::team::Team;
+
 /// Which elements of a head turn together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairs {
@@ -150,9 +152,9 @@ pub struct Rotation {
 
 impl Rotation {
     /// Turns each head of `x`, `[rows, heads, head_dim]`, in place.
-    pub fn apply(&self, x: &mut [f32], heads: usize, head_dim: usize) {
+    pub fn apply(&self, team: &Team, x: &mut [f32], heads: usize, head_dim: usize) {
         let half = self.half;
-        for (t, token) in x.chunks_exact_mut(heads * head_dim).enumerate() {
+        team.for_chunks(x, heads * head_dim, |t, token| {
             let cos = &self.cos[t * half..][..half];
             let sin = &self.sin[t * half..][..half];
             for head in token.chunks_exact_mut(head_dim) {
@@ -166,7 +168,7 @@ impl Rotation {
                     head[b] = y * cos[i] + x * sin[i];
                 }
             }
-        }
+        });
     }
 }
 
@@ -261,7 +263,7 @@ mod tests {
         for (pairs, other) in [(Pairs::Halves, 2), (Pairs::Adjacent, 1)] {
             let table = RopeTable::new(4, 100.0, RopeScaling::None, pairs, None);
             let mut x = vec![1.0, 0.0, 0.0, 0.0, 9.0];
-            table.rotation(3..4).apply(&mut x, 1, 5);
+            table.rotation(3..4).apply(&Team::new(1), &mut x, 1, 5);
             assert!((x[0] - 3f32.cos()).abs() < 1e-6);
             assert!((x[other] - 3f32.sin()).abs() < 1e-6);
             assert_eq!(x[4], 9.0);

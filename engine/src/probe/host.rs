@@ -1,6 +1,8 @@
 //! The machine, and what else it was doing.
 
 use std::path::Path;
+
+use crate::memory::available_bytes;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -28,10 +30,7 @@ impl Host {
             last_level_cache_bytes: last_level_cache(Path::new(
                 "/sys/devices/system/cpu/cpu0/cache",
             )),
-            free_memory_bytes: read("/proc/meminfo")
-                .and_then(|text| field(&text, "MemAvailable"))
-                .and_then(|value| value.strip_suffix(" kB")?.parse::<u64>().ok())
-                .map(|kib| kib * 1024),
+            free_memory_bytes: available_bytes(),
         }
     }
 }

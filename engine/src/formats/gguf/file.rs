@@ -214,6 +214,19 @@ impl GgufFile {
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
+    /// Starts to enter the mapped pages ahead of their first use, where memory has room for all.
+    pub fn populate(&self) {
+        let mut maps: Vec<Arc<memmap2::Mmap>> = Vec::new();
+        for source in &self.sources {
+            if let Source::Mapped(map, _) = source
+                && !maps.iter().any(|known| Arc::ptr_eq(known, map))
+            {
+                maps.push(Arc::clone(map));
+            }
+        }
+        super::populate::populate(maps);
+    }
+
     /// Whether the file is a store, whose tensors lie in tiles where they can.
     pub fn is_packed(&self) -> bool {
         self.packed
@@ -289,7 +302,7 @@ impl GgufFile {
 }
 
 /// A file in memory, and its length.
-fn map(path: &Path) -> Result<(Arc<memmap2::Mmap>, usize), GgufError> {
+pub(super) fn map(path: &Path) -> Result<(Arc<memmap2::Mmap>, usize), GgufError> {
     let io = |source| GgufError::Io {
         path: path.to_owned(),
         source,

@@ -8,6 +8,7 @@ mod error;
 mod file;
 mod header;
 mod metadata;
+mod populate;
 mod split;
 mod tensors;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A batch of activation vectors, laid out for the kernels' walk.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::block::BLOCK;
 use super::{ActBlock, Precision};
@@ -11,38 +12,6 @@ use super::{ActBlock, Precision};
 /// a run's tokens lie next to each other, k by k: at 2880 wide a run is 115 kB a digit.
 pub const RUN: usize = 32;
 
-/// One int8 digit of a batch.
-#[derive(Clone, Debug)]
-pub struct Digit {
-    /// `n * k / 32` blocks, run by run and within a run `[k / 32, tokens of the run]`.
-    pub(in crate::kernels) blocks: Vec<ActBlock>,
-    /// No scale but 0 is less.
-    pub(in crate::kernels) least: f32,
-}
-
-impl Default for Digit {
-    fn default() -> Self {
-        Self {
-            blocks: Vec::new(),
-            least: f32::MAX,
-        }
-    }
-}
-
-impl Digit {
-    fn clear(&mut self) {
-        self.blocks.clear();
-        self.least = f32::MAX;
-    }
-
-    fn put(&mut self, at: usize, block: ActBlock) {
-        if block.d != 0.0 {
-            self.least = self.least.min(block.d);
-        }
-        self.blocks[at] = block;
-    }
-}
-
 /// `n` activation vectors of width `k`, in f32 and (unless under `Precision::Reference`, and when
 /// `k` is a multiple of 32) quantised.
 #[derive(Clone, Debug, Default)]
@@ -51,10 +20,14 @@ pub struct Activations {
     pub n: usize,
     /// Width.
     pub k: usize,
-    /// `[n, k]` values; empty after a gathering without them.
+    /// `[n, k]` values; empty where they were not asked for.
     pub f: Vec<f32>,
-    /// The first and the second; empty where not asked for.
-    digits: [Digit; 2],
+    /// Digits of a block, 0 to 2.
+    digits: usize,
+    /// Run by run; within a run `[digits, k / 32, tokens of the run]`.
+    blocks: Vec<ActBlock>,
+    /// No digit's scale but 0 is less.
+    pub(in crate::kernels) least_scale: f32,
     /// Run r holds the tokens `bounds[r]..bounds[r + 1]`.
     bounds: Vec<usize>,
     /// Whether a quantised block held a NaN, an infinity or a value of
@@ -70,54 +43,73 @@ impl Activations {
     /// # Panics
     /// When `x` is not `n * k` long.
     pub fn set(&mut self, x: &[f32], n: usize, k: usize, precision: Precision) {
-        self.set_groups(x, &[0, n], k, precision);
+        self.set_by(
+            x,
+            &[0, n],
+            k,
+            precision,
+            true,
+            |blocks, width, bounds, job| {
+                for run in bounds.windows(2) {
+                    job(run[0]..run[1], &mut blocks[run[0] * width..run[1] * width]);
+                }
+            },
+        );
     }
 
     /// As [`Activations::set`], for tokens that are used in groups: group g holds the tokens
-    /// `groups[g]..groups[g + 1]`.
+    /// `groups[g]..groups[g + 1]`. The f32 values are kept if `floats`.
+    ///
+    /// `spread` is given a buffer of rows, the width of a row, and bounds that cut the rows into
+    /// parts; it calls the job it is given once for each part, with the part's rows and their
+    /// piece of the buffer, in any order and on any threads.
     ///
     /// # Panics
     /// When `x` does not hold the groups' tokens.
-    pub fn set_groups(&mut self, x: &[f32], groups: &[usize], k: usize, precision: Precision) {
+    pub fn set_by(
+        &mut self,
+        x: &[f32],
+        groups: &[usize],
+        k: usize,
+        precision: Precision,
+        floats: bool,
+        spread: impl FnOnce(
+            &mut [ActBlock],
+            usize,
+            &[usize],
+            &(dyn Fn(Range<usize>, &mut [ActBlock]) + Sync),
+        ),
+    ) {
         let n = groups.last().copied().unwrap_or(0);
         assert_eq!(x.len(), n * k, "{n} activation vectors of width {k}");
         self.n = n;
         self.k = k;
         self.f.clear();
-        self.f.extend_from_slice(x);
+        if floats {
+            self.f.extend_from_slice(x);
+        }
         self.bounds = runs(groups);
-        self.digits.iter_mut().for_each(Digit::clear);
-        self.overflow = false;
-        if precision == Precision::Reference || !k.is_multiple_of(BLOCK) {
-            return;
+        self.digits = match precision {
+            _ if !k.is_multiple_of(BLOCK) => 0,
+            precision => precision.digits(),
+        };
+        let width = self.digits * k / BLOCK;
+        self.blocks.clear();
+        self.blocks.resize(n * width, ActBlock::default());
+        let least = AtomicU32::new(f32::MAX.to_bits());
+        let overflow = AtomicBool::new(false);
+        let values = x.as_chunks::<BLOCK>().0;
+        if width > 0 {
+            spread(&mut self.blocks, width, &self.bounds, &|tokens, out| {
+                let values = &values[tokens.start * k / BLOCK..tokens.end * k / BLOCK];
+                let facts = quantize(values, tokens.len(), out);
+                // The bits of floats above 0 are in order.
+                least.fetch_min(facts.least_scale.to_bits(), Ordering::Relaxed);
+                overflow.fetch_or(facts.overflow, Ordering::Relaxed);
+            });
         }
-        self.quantize(precision);
-    }
-
-    fn quantize(&mut self, precision: Precision) {
-        let blocks = self.k / BLOCK;
-        let values = self.f.as_chunks::<BLOCK>().0;
-        let [first, second] = &mut self.digits;
-        first.blocks.resize(values.len(), ActBlock::default());
-        if precision == Precision::Int16 {
-            second.blocks.resize(values.len(), ActBlock::default());
-        }
-        for run in self.bounds.windows(2) {
-            for t in run[0]..run[1] {
-                for b in 0..blocks {
-                    let x = &values[t * blocks + b];
-                    let at = run[0] * blocks + b * (run[1] - run[0]) + (t - run[0]);
-                    let Some(digit) = ActBlock::first(x) else {
-                        self.overflow = true;
-                        continue;
-                    };
-                    first.put(at, digit);
-                    if precision == Precision::Int16 {
-                        second.put(at, ActBlock::second(x, &digit));
-                    }
-                }
-            }
-        }
+        self.least_scale = f32::from_bits(least.into_inner());
+        self.overflow = overflow.into_inner();
     }
 
     /// The digits of `tokens` in that order, in groups as in [`Activations::set_groups`], as
@@ -131,29 +123,22 @@ impl Activations {
         floats: bool,
     ) -> Self {
         let blocks = self.k / BLOCK;
+        let digits = precision.digits().min(self.digits);
         let bounds = runs(groups);
         // Where a token's first block lies, and how far the next.
         let mut places = Vec::with_capacity(self.n);
         for run in self.bounds.windows(2) {
             let len = run[1] - run[0];
-            places.extend((0..len).map(|t| (run[0] * blocks + t, len)));
+            let base = run[0] * self.digits * blocks;
+            places.extend((0..len).map(|t| (base + t, len)));
         }
-        let digits = std::array::from_fn(|i| {
-            let Some(from) = self.digits(precision).get(i) else {
-                return Digit::default();
-            };
-            let mut to = Vec::with_capacity(tokens.len() * blocks);
-            for run in bounds.windows(2) {
-                let places = tokens[run[0]..run[1]].iter().map(|&t| places[t]);
-                for b in 0..blocks {
-                    to.extend(places.clone().map(|(at, step)| from.blocks[at + b * step]));
-                }
+        let mut to = Vec::with_capacity(tokens.len() * digits * blocks);
+        for run in bounds.windows(2) {
+            let places = tokens[run[0]..run[1]].iter().map(|&t| places[t]);
+            for b in 0..digits * blocks {
+                to.extend(places.clone().map(|(at, step)| self.blocks[at + b * step]));
             }
-            Digit {
-                blocks: to,
-                least: from.least,
-            }
-        });
+        }
         let mut f = Vec::new();
         if floats {
             f.reserve(tokens.len() * self.k);
@@ -166,25 +151,38 @@ impl Activations {
             k: self.k,
             f,
             digits,
+            blocks: to,
+            least_scale: self.least_scale,
             bounds,
             overflow: self.overflow,
         }
     }
 
-    /// What a kernel walks through under `precision`.
-    pub(in crate::kernels) fn digits(&self, precision: Precision) -> &[Digit] {
-        &self.digits[..precision.digits()]
+    /// Digits that a kernel walks through under `precision`.
+    ///
+    /// # Panics
+    /// When so many were not asked for.
+    pub(in crate::kernels) fn digits(&self, precision: Precision) -> usize {
+        let digits = precision.digits();
+        assert!(
+            digits <= self.digits && self.blocks.len() == self.n * self.digits * self.k / BLOCK,
+            "{digits} digits of activations quantised to {}",
+            self.digits
+        );
+        digits
     }
 
     /// The runs that hold `tokens`, each as far as it does.
-    pub(in crate::kernels) fn runs(&self, tokens: Range<usize>) -> impl Iterator<Item = Run> {
+    pub(in crate::kernels) fn runs(&self, tokens: Range<usize>) -> impl Iterator<Item = Run<'_>> {
         let blocks = self.k / BLOCK;
+        let width = self.digits * blocks;
         let first = self.bounds.partition_point(|&b| b <= tokens.start);
         self.bounds[first.saturating_sub(1)..]
             .array_windows()
             .take_while(move |[start, _]| *start < tokens.end)
             .map(move |&[start, end]| Run {
-                base: start * blocks,
+                all: &self.blocks[start * width..end * width],
+                blocks,
                 len: end - start,
                 start,
                 tokens: tokens.start.max(start)..tokens.end.min(end),
@@ -192,12 +190,7 @@ impl Activations {
     }
 
     /// Block `b` of token `t` in a digit.
-    pub(in crate::kernels) fn block<'a>(
-        &self,
-        digit: &'a Digit,
-        t: usize,
-        b: usize,
-    ) -> &'a ActBlock {
+    pub(in crate::kernels) fn block(&self, digit: usize, t: usize, b: usize) -> &ActBlock {
         let run = self.runs(t..t + 1).next();
         let run = run.unwrap_or_else(|| panic!("token {t} of {}", self.n));
         &run.blocks(digit, b)[0]
@@ -206,9 +199,11 @@ impl Activations {
 
 /// Some tokens of a run.
 #[derive(Clone, Debug)]
-pub(in crate::kernels) struct Run {
-    /// Index of the run's first block in a digit.
-    base: usize,
+pub(in crate::kernels) struct Run<'a> {
+    /// The whole run's blocks.
+    all: &'a [ActBlock],
+    /// Blocks of a token's digit.
+    blocks: usize,
     /// Tokens of the whole run.
     len: usize,
     /// Its first token.
@@ -217,13 +212,49 @@ pub(in crate::kernels) struct Run {
     pub(in crate::kernels) tokens: Range<usize>,
 }
 
-impl Run {
-    /// Block `b` of each of the tokens.
+impl<'a> Run<'a> {
+    /// Block `b` of a digit of each of the tokens.
     #[inline]
-    pub(in crate::kernels) fn blocks<'a>(&self, digit: &'a Digit, b: usize) -> &'a [ActBlock] {
-        let at = self.base + b * self.len + (self.tokens.start - self.start);
-        &digit.blocks[at..][..self.tokens.len()]
+    pub(in crate::kernels) fn blocks(&self, digit: usize, b: usize) -> &'a [ActBlock] {
+        let at = (digit * self.blocks + b) * self.len + (self.tokens.start - self.start);
+        &self.all[at..][..self.tokens.len()]
     }
+}
+
+/// What quantising found.
+struct Facts {
+    least_scale: f32,
+    overflow: bool,
+}
+
+/// Quantises a run: `n` tokens' `values`, to as many digits as `out` has room for.
+fn quantize(values: &[[f32; BLOCK]], n: usize, out: &mut [ActBlock]) -> Facts {
+    let blocks = values.len() / n;
+    let (first, second) = out.split_at_mut(values.len());
+    let mut facts = Facts {
+        least_scale: f32::MAX,
+        overflow: false,
+    };
+    let mut put = |to: &mut ActBlock, block: ActBlock| {
+        if block.d != 0.0 {
+            facts.least_scale = facts.least_scale.min(block.d);
+        }
+        *to = block;
+    };
+    for (t, token) in values.chunks_exact(blocks).enumerate() {
+        for (b, x) in token.iter().enumerate() {
+            let at = b * n + t;
+            let Some(digit) = ActBlock::first(x) else {
+                facts.overflow = true;
+                continue;
+            };
+            put(&mut first[at], digit);
+            if let Some(second) = second.get_mut(at) {
+                put(second, ActBlock::second(x, &digit));
+            }
+        }
+    }
+    facts
 }
 
 /// Cuts each group into runs.
@@ -240,11 +271,21 @@ fn runs(groups: &[usize]) -> Vec<usize> {
 mod tests {
     use super::*;
 
+    /// Groups, one after another, on this thread.
+    fn set_groups(a: &mut Activations, x: &[f32], groups: &[usize], k: usize, p: Precision) {
+        a.set_by(x, groups, k, p, true, |blocks, width, bounds, job| {
+            // In reverse: the order must not matter.
+            for run in bounds.windows(2).rev() {
+                job(run[0]..run[1], &mut blocks[run[0] * width..run[1] * width]);
+            }
+        });
+    }
+
     /// Token t's value i is some function of both.
     fn batch(n: usize, k: usize, groups: &[usize]) -> Activations {
         let x: Vec<f32> = (0..n * k).map(|i| ((i * 31) % 257) as f32 - 90.0).collect();
         let mut a = Activations::default();
-        a.set_groups(&x, groups, k, Precision::Int16);
+        set_groups(&mut a, &x, groups, k, Precision::Int16);
         a
     }
 
@@ -265,11 +306,12 @@ mod tests {
                 for b in 0..k / BLOCK {
                     let x = &values[t * (k / BLOCK) + b];
                     let first = ActBlock::first(x).unwrap();
-                    let [digit, rest] = &a.digits;
-                    assert_eq!(a.block(digit, t, b), &first);
-                    assert_eq!(a.block(rest, t, b), &ActBlock::second(x, &first));
+                    assert_eq!(a.block(0, t, b), &first);
+                    assert_eq!(a.block(1, t, b), &ActBlock::second(x, &first));
                 }
             }
+            let scales = a.blocks.iter().map(|block| block.d).filter(|d| *d > 0.0);
+            assert_eq!(a.least_scale, scales.fold(f32::MAX, f32::min));
         }
     }
 
@@ -281,9 +323,8 @@ mod tests {
         assert_eq!(parts(4..36), [4..35, 35..36]);
         assert_eq!(parts(69..70), vec![69..70; 1]);
         let run = a.runs(4..36).next().unwrap();
-        let got = run.blocks(&a.digits[0], 0);
-        let expected: Vec<_> = (4..35).map(|t| *a.block(&a.digits[0], t, 0)).collect();
-        assert_eq!(got, expected);
+        let expected: Vec<_> = (4..35).map(|t| *a.block(1, t, 0)).collect();
+        assert_eq!(run.blocks(1, 0), expected);
     }
 
     #[test]
@@ -298,16 +339,14 @@ mod tests {
             .collect();
         let mut expected = Activations::default();
         for precision in [Precision::Int8, Precision::Int16] {
-            expected.set_groups(&x, &groups, k, precision);
+            set_groups(&mut expected, &x, &groups, k, precision);
             let got = a.gather(&tokens, &groups, precision, false);
             assert_eq!((got.n, &got.bounds), (100, &expected.bounds));
-            for (got, expected) in got.digits.iter().zip(&expected.digits) {
-                assert_eq!(got.blocks, expected.blocks);
-                assert!(got.least <= expected.least);
-            }
+            assert_eq!(got.blocks, expected.blocks);
+            assert!(got.least_scale <= expected.least_scale);
         }
         let floats = a.gather(&tokens, &groups, Precision::Reference, true);
-        assert_eq!((floats.f, floats.digits[0].blocks.len()), (x, 0));
+        assert_eq!((floats.f, floats.blocks), (x, vec![]));
     }
 
     #[test]
@@ -315,18 +354,15 @@ mod tests {
         let mut x = vec![1f32; 128];
         let mut a = Activations::default();
         a.set(&x, 2, 64, Precision::Int8);
-        assert!(!a.overflow && a.digits[1].blocks.is_empty());
+        assert!(!a.overflow && a.digits == 1);
         x[64] = f32::NAN;
         a.set(&x, 1, 128, Precision::Int8);
         assert!(a.overflow);
-        assert_eq!(a.digits[0].blocks[2], ActBlock::default());
-        assert_eq!(
-            a.digits[0].blocks[1].d,
-            2f32.powi(-7) * (1.0 + 2f32.powi(-6))
-        );
+        assert_eq!(a.blocks[2], ActBlock::default());
+        assert_eq!(a.blocks[1].d, 2f32.powi(-7) * (1.0 + 2f32.powi(-6)));
         a.set(&x, 1, 128, Precision::Reference);
-        assert!(a.digits[0].blocks.is_empty() && !a.overflow);
+        assert!(a.blocks.is_empty() && !a.overflow);
         a.set(&x[..20], 1, 20, Precision::Int8);
-        assert!(a.digits[0].blocks.is_empty() && a.f.len() == 20);
+        assert!(a.blocks.is_empty() && a.f.len() == 20);
     }
 }

@@ -14,7 +14,7 @@ use std::arch::x86_64::*;
 use super::place::Place;
 use super::tile::{Format, Panel};
 use crate::formats::blocks::MXFP4_DOUBLED;
-use crate::kernels::activations::{ActBlock, Digit};
+use crate::kernels::activations::ActBlock;
 use crate::kernels::scalar::LEAST_SCALE_BITS;
 
 /// Eight registers of four weights a row.
@@ -129,8 +129,8 @@ impl Format for Mxfp4 {
     /// least 2^-100.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn is_plain(scale: __m256i, x: &Digit) -> bool {
-        let least = (LEAST_SCALE_BITS - (x.least.to_bits() as i32 - ONE)).max(1 << 23);
+    unsafe fn is_plain(scale: __m256i, least: f32) -> bool {
+        let least = (LEAST_SCALE_BITS - (least.to_bits() as i32 - ONE)).max(1 << 23);
         let too_small = _mm256_cmpgt_epi32(_mm256_set1_epi32(least), scale);
         _mm256_testz_si256(too_small, too_small) != 0
     }

@@ -13,7 +13,7 @@ use super::k_quants::{Q4K, Q5K, Q6K};
 use super::place::{Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::TILE_ROWS;
-use crate::kernels::activations::{ActBlock, Digit, Run};
+use crate::kernels::activations::{ActBlock, Run};
 use crate::kernels::{Activations, Layout, Matrix, Precision, RUN};
 
 /// Registers of rows in a tile.
@@ -56,12 +56,12 @@ pub(super) trait Format {
         x: &[ActBlock; T],
     ) -> [[__m256i; H]; T];
 
-    /// Whether [`Format::add`] may be told so: scales and activations are such that a shorter way
-    /// gives the same bits.
+    /// Whether [`Format::add`] may be told so: the scales are such that with activations' scales
+    /// of 0, or of `least` and more, a shorter way gives the same bits.
     ///
     /// # Safety
     /// The machine has AVX2, FMA and F16C.
-    unsafe fn is_plain(_scale: Self::Scale, _x: &Digit) -> bool {
+    unsafe fn is_plain(_scale: Self::Scale, _least: f32) -> bool {
         true
     }
 
@@ -116,7 +116,6 @@ fn strip<F: Format>(
 ) {
     match w.layout {
         Layout::Rows => {
-            let firsts = rows.clone().step_by(TILE_ROWS);
             let place = |first: usize, half: usize| Rows {
                 // The last rows repeat in the lanes that are not stored.
                 at: std::array::from_fn(|i| {
@@ -126,30 +125,30 @@ fn strip<F: Format>(
             };
             // SAFETY: a row has `x.k / 32` blocks; `matmul` has checked that the widths agree.
             unsafe {
-                each_tile::<F, _>(firsts, place, rows.clone(), x, tokens, precision, out);
+                each_tile::<F, _>(rows.start, place, rows.clone(), x, tokens, precision, out);
             }
         }
         Layout::Tiles => {
-            let firsts = (rows.start / TILE_ROWS * TILE_ROWS..rows.end).step_by(TILE_ROWS);
+            let start = rows.start / TILE_ROWS * TILE_ROWS;
             let place = |first: usize, half: usize| Tile {
                 column: w.tile(first / TILE_ROWS).as_ptr(),
                 first: half * ROWS,
             };
             // SAFETY: as above, for the rows of a whole tile.
             unsafe {
-                each_tile::<F, _>(firsts, place, rows.clone(), x, tokens, precision, out);
+                each_tile::<F, _>(start, place, rows.clone(), x, tokens, precision, out);
             }
         }
     }
 }
 
-/// Sixteen rows at a time, from each of `firsts` on; those outside `rows` are not stored.
+/// Sixteen rows at a time from `start` on; those outside `rows` are not stored.
 ///
 /// # Safety
 /// The rows at each place have `x.k / 32` blocks.
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn each_tile<F: Format, P: Place>(
-    firsts: impl Iterator<Item = usize>,
+    start: usize,
     place: impl Fn(usize, usize) -> P,
     rows: Range<usize>,
     x: &Activations,
@@ -158,20 +157,21 @@ unsafe fn each_tile<F: Format, P: Place>(
     out: &mut [f32],
 ) {
     let (digits, blocks, width) = (x.digits(precision), x.k / 32, rows.len());
-    for first in firsts {
-        let places: [P; HALVES] = std::array::from_fn(|half| place(first, half));
-        let (from, to) = (first.max(rows.start), (first + TILE_ROWS).min(rows.end));
-        for run in x.runs(tokens.clone()) {
+    // A run's activations stay in L2 while the rows go by.
+    for run in x.runs(tokens.clone()) {
+        for first in (start..rows.end).step_by(TILE_ROWS) {
+            let places: [P; HALVES] = std::array::from_fn(|half| place(first, half));
+            let (from, to) = (first.max(rows.start), (first + TILE_ROWS).min(rows.end));
             let mut sums = Sums([[0.0; TILE_ROWS]; RUN]);
             // SAFETY: by the caller's promise.
             unsafe {
                 if run.tokens.len() == 1 {
                     sums.0[0] = one_token::<F, P>(places, digits, blocks, &run);
                 } else {
-                    some_tokens::<F, P>(places, digits, blocks, &run, &mut sums);
+                    some_tokens::<F, P>(places, digits, blocks, &run, x.least_scale, &mut sums);
                 }
             }
-            for (t, sums) in run.tokens.zip(&sums.0) {
+            for (t, sums) in run.tokens.clone().zip(&sums.0) {
                 let at = (t - tokens.start) * width + (from - rows.start);
                 out[at..at + (to - from)].copy_from_slice(&sums[from - first..to - first]);
             }
@@ -202,9 +202,9 @@ unsafe fn part<F: Format, P: Place>(place: P, b: usize) -> ([__m256i; 8], F::Sca
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn one_token<F: Format, P: Place>(
     places: [P; HALVES],
-    digits: &[Digit],
+    digits: usize,
     blocks: usize,
-    run: &Run,
+    run: &Run<'_>,
 ) -> [f32; TILE_ROWS] {
     let mut accs = [_mm256_setzero_ps(); HALVES];
     for b in 0..blocks {
@@ -212,7 +212,7 @@ unsafe fn one_token<F: Format, P: Place>(
             // SAFETY: this function's features are the format's; the row has block b.
             unsafe {
                 let (groups, scale) = part::<F, P>(*place, b);
-                for digit in digits {
+                for digit in 0..digits {
                     let x = &run.blocks(digit, b)[0];
                     let [[isum]] = F::dots(&groups.map(|w| [w]), &[scale], std::array::from_ref(x));
                     *acc = F::add::<false>(*acc, isum, scale, x);
@@ -235,9 +235,10 @@ unsafe fn one_token<F: Format, P: Place>(
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn some_tokens<F: Format, P: Place>(
     places: [P; HALVES],
-    digits: &[Digit],
+    digits: usize,
     blocks: usize,
-    run: &Run,
+    run: &Run<'_>,
+    least: f32,
     sums: &mut Sums,
 ) {
     for b in 0..blocks {
@@ -246,9 +247,10 @@ unsafe fn some_tokens<F: Format, P: Place>(
             let [(low, low_scale), (high, high_scale)] = places.map(|place| part::<F, P>(place, b));
             let panel = std::array::from_fn(|g| [low[g], high[g]]);
             let scales = [low_scale, high_scale];
-            for digit in digits {
+            let plain = F::is_plain(low_scale, least) && F::is_plain(high_scale, least);
+            for digit in 0..digits {
                 let x = run.blocks(digit, b);
-                if F::is_plain(low_scale, digit) && F::is_plain(high_scale, digit) {
+                if plain {
                     add_tokens::<F, true>(&panel, scales, x, sums);
                 } else {
                     add_tokens::<F, false>(&panel, scales, x, sums);

@@ -177,7 +177,7 @@ unsafe fn one_token<F: Format, P: Place, const H: usize>(
                             .prefetch(F::BYTES * part / F::PARTS..F::BYTES * (part + 1) / F::PARTS);
                     }
                     let block = F::decode(place, part);
-                    for digit in digits {
+                    for digit in 0..digits {
                         *acc = F::step(*acc, block, &run.blocks(digit, b)[0]);
                     }
                 }
@@ -204,7 +204,7 @@ unsafe fn some_tokens<F: Format, P: Place>(
         for b in 0..inputs.blocks() {
             // SAFETY: as in `one_token`.
             let block = unsafe { F::decode(place.forward(b / F::PARTS, F::BYTES), b % F::PARTS) };
-            for digit in digits {
+            for digit in 0..digits {
                 for (x, acc) in run.blocks(digit, b).iter().zip(&mut accs) {
                     // SAFETY: as above.
                     *acc = unsafe { F::step(*acc, block, x) };

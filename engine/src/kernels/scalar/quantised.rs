@@ -58,7 +58,7 @@ fn dot<F: Format>(row: &[u8], x: &Activations, t: usize, precision: Precision) -
     let mut acc = 0f32;
     for (b, block) in row.chunks_exact(F::BYTES).enumerate() {
         for part in 0..F::PARTS {
-            for digit in x.digits(precision) {
+            for digit in 0..x.digits(precision) {
                 acc = F::step(acc, block, part, x.block(digit, t, b * F::PARTS + part));
             }
         }
