@@ -139,3 +139,29 @@ fn api_shaped_tool_calls_render_with_arguments_as_an_object() {
         Ok("{\"b\": 1, \"a\": \"<\"}why")
     );
 }
+
+/// The expressions that Qwen3's template is made of: a backward walk for the last question, and
+/// thoughts cut out of an answer.
+#[test]
+fn what_qwen3_templates_need() {
+    let source = "\
+{%- set ns = namespace(last=-1, found=false) -%}
+{%- for m in messages[::-1] -%}
+{%- set index = (messages|length - 1) - loop.index0 -%}
+{%- if not ns.found and m.role == 'user' and m.content is string and not
+    (m.content.startswith('<tool_response>') and m.content.endswith('</tool_response>')) -%}
+{%- set ns.found = true -%}{%- set ns.last = index -%}
+{%- endif -%}
+{%- endfor -%}
+{%- set content = messages[1].content -%}
+{{- ns.last }}|{{ content.split('</think>')[0].rstrip('\n').split('<think>')[-1].lstrip('\n') -}}
+|{{ content.split('</think>')[-1].lstrip('\n') -}}
+|{% if enable_thinking is defined and enable_thinking is false %}off{% else %}on{% endif -%}
+";
+    let messages = [
+        json!({"role": "user", "content": "why?"}),
+        json!({"role": "assistant", "content": "<think>\nhm\n</think>\n\nso"}),
+        json!({"role": "user", "content": "<tool_response>7</tool_response>"}),
+    ];
+    assert_eq!(render(source, &messages).unwrap(), "0|hm|so|on");
+}

@@ -184,6 +184,8 @@ mod tests {
             ("llama-tied", 380_552, 491_520, 65_536),
             // Its output matrix is F16.
             ("qwen3moe-16x4", 238_916, 53_248 + 57_344, 0),
+            // K-quants, and its output matrix is the embedding.
+            ("qwen3moe-k", 509_906, 196_608 + 393_216, 131_072),
         ] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
             let file = GgufFile::open(&folder.join(format!("{name}.gguf"))).unwrap();

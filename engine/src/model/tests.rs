@@ -198,6 +198,32 @@ fn wrong_metadata_is_named() {
 }
 
 #[test]
+fn a_qwen3_moe_file_needs_the_norms_of_its_heads() {
+    let mut draft = Draft::gpt_oss();
+    let keys: Vec<String> = draft.meta.keys().cloned().collect();
+    for key in keys {
+        if let Some(rest) = key.strip_prefix("gpt-oss.") {
+            let value = draft.meta[&key].clone();
+            draft.set(&format!("qwen3moe.{rest}"), value);
+        }
+    }
+    draft.set("general.architecture", Value::String("qwen3moe".into()));
+    assert_eq!(
+        draft.refusal(),
+        "tensor `blk.0.attn_q_norm.weight` is missing; expected one of shape [8, 1]"
+    );
+    for name in ["attn_q_norm", "attn_k_norm"] {
+        let norm = (vec![8], 1.0);
+        draft.tensors.insert(format!("blk.0.{name}.weight"), norm);
+    }
+    let (norm, name) = ((vec![HIDDEN], 1.0), "blk.0.ffn_norm.weight");
+    draft.tensors.insert(name.to_owned(), norm);
+    let model = draft.load().unwrap();
+    assert_eq!(model.architecture(), "qwen3moe");
+    assert_eq!(model.logits(&[1, 2]).unwrap()[1].len(), VOCAB as usize);
+}
+
+#[test]
 fn wrong_tensors_are_named() {
     let mut draft = Draft::gpt_oss();
     draft.tensors.get_mut("blk.0.attn_q.weight").unwrap().0 = vec![HIDDEN, 40];

@@ -12,23 +12,23 @@ pub struct Choice {
     pub weight: f32,
 }
 
-/// gpt-oss's router: the `k` largest logits (ties go to the lower index), largest first, and a
-/// softmax over those. Appends `k` choices to `out`. The logits are finite.
+/// gpt-oss's router, and Qwen3-MoE's: the `k` largest logits (ties go to the lower index), largest
+/// first, and a softmax over those. Appends `k` choices to `out`, fewer when there are fewer
+/// logits. The logits are finite.
 pub fn route(logits: &[f32], k: usize, out: &mut Vec<Choice>) {
     let first = out.len();
-    for _ in 0..k {
-        let mut best: Option<usize> = None;
-        for (e, &logit) in logits.iter().enumerate() {
-            let taken = out[first..].iter().any(|c| c.expert == e);
-            if !taken && best.is_none_or(|b| logit > logits[b]) {
-                best = Some(e);
-            }
+    for (expert, &logit) in logits.iter().enumerate() {
+        let place = out[first..].partition_point(|c| logits[c.expert] >= logit);
+        if place < k {
+            out.truncate(first + k - 1);
+            out.insert(
+                first + place,
+                Choice {
+                    expert,
+                    weight: 0.0,
+                },
+            );
         }
-        let Some(expert) = best else { break };
-        out.push(Choice {
-            expert,
-            weight: 0.0,
-        });
     }
     let chosen = &mut out[first..];
     let Some(top) = chosen.first().map(|c| logits[c.expert]) else {
@@ -44,6 +44,19 @@ pub fn route(logits: &[f32], k: usize, out: &mut Vec<Choice>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_experts_are_ranked_as_a_sort_ranks_them() {
+        let logits: Vec<f32> = (0..128).map(|i| ((i * 37) % 53) as f32).collect();
+        let mut sorted: Vec<usize> = (0..128).collect();
+        sorted.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]).then(a.cmp(&b)));
+        for k in [1, 8, 127, 128] {
+            let mut out = Vec::new();
+            route(&logits, k, &mut out);
+            let chosen: Vec<usize> = out.iter().map(|c| c.expert).collect();
+            assert_eq!(chosen, sorted[..k]);
+        }
+    }
 
     #[test]
     fn the_largest_are_chosen_and_ties_go_low() {
