@@ -214,27 +214,25 @@ impl Format for Q6K {
         scales: &[Self::Scale; H],
         x: &[ActBlock; T],
     ) -> [[__m256i; H]; T] {
-        let mut sums = [[[_mm256_setzero_si256(); H]; 2]; T];
-        for (sums, x) in sums.iter_mut().zip(x) {
-            *sums = offsets(x).map(|offset| [offset; H]);
-        }
-        for (g, weights) in panel.iter().enumerate() {
-            for (sums, x) in sums.iter_mut().zip(x) {
-                let q = four(x, g);
-                for (sum, w) in sums[g / 4].iter_mut().zip(weights) {
-                    *sum = _mm256_add_epi16(*sum, _mm256_maddubs_epi16(*w, q));
+        let offsets = x.each_ref().map(|x| offsets(x));
+        let mut isums = [[_mm256_setzero_si256(); H]; T];
+        for half in 0..2 {
+            let mut sums = offsets.map(|offsets| [offsets[half]; H]);
+            for (g, weights) in panel.iter().enumerate().skip(4 * half).take(4) {
+                for (sums, x) in sums.iter_mut().zip(x) {
+                    let q = four(x, g);
+                    for (sum, w) in sums.iter_mut().zip(weights) {
+                        *sum = _mm256_add_epi16(*sum, _mm256_maddubs_epi16(*w, q));
+                    }
+                }
+            }
+            for (isums, sums) in isums.iter_mut().zip(sums) {
+                for ((isum, sum), (scales, _)) in isums.iter_mut().zip(sums).zip(scales) {
+                    *isum = _mm256_add_epi32(*isum, _mm256_madd_epi16(sum, scales[half]));
                 }
             }
         }
-        sums.map(|[first, second]| {
-            std::array::from_fn(|h| {
-                let [of_first, of_second] = scales[h].0;
-                _mm256_add_epi32(
-                    _mm256_madd_epi16(first[h], of_first),
-                    _mm256_madd_epi16(second[h], of_second),
-                )
-            })
-        })
+        isums
     }
 
     #[inline]
