@@ -113,7 +113,8 @@ fn repeat(
             Work::Prompt(_) => prefill(model, &mut cache, &tokens)?,
             Work::Generate(_) => {
                 for token in &tokens {
-                    model.forward(&mut cache, std::slice::from_ref(token), Want::Last)?;
+                    // As greedy requests do: the output matrix may be screened.
+                    model.forward(&mut cache, std::slice::from_ref(token), Want::Best(1))?;
                 }
             }
         }

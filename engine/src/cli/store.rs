@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::failure::Failure;
 use crate::formats::gguf::GgufFile;
-use crate::formats::store::{self, Prelude};
+use crate::formats::store::{self, Prelude, Purpose};
 use crate::model::SUPPORTED_ARCHITECTURES;
 
 /// Flags of `pack`.
@@ -24,6 +24,9 @@ pub struct PackArgs {
     out: Option<PathBuf>,
     #[command(flatten)]
     place: StoreDir,
+    /// Split the output matrix, for `serve --screened-output`
+    #[arg(long)]
+    screened_output: bool,
     /// Replace the store if it exists
     #[arg(long)]
     force: bool,
@@ -62,24 +65,29 @@ pub struct StoreArgs {
     /// Read the GGUF file as it is: no store is written, and everything is slower
     #[arg(long)]
     no_store: bool,
+    /// Keep the output matrix in two parts, and for greedy and top-k requests read the second only
+    /// where the first leaves a choice: the same tokens from fewer bytes
+    #[arg(long, conflicts_with = "no_store")]
+    screened_output: bool,
     #[command(flatten)]
     place: StoreDir,
 }
 
 /// Packs a model.
 pub fn pack(args: &PackArgs) -> Result<ExitCode, Failure> {
+    let purpose = purpose(args.screened_output);
     let out = if let Some(out) = &args.out {
         out.clone()
     } else {
         let file = GgufFile::open(&args.model)
             .map_err(|error| Failure::new(format!("{}: {error}", args.model.display())))?;
-        args.place.store_of(&file.paths()[0])?
+        args.place.store_of(&file.paths()[0], purpose)?
     };
     if out.exists() && !args.force {
         return Err(Failure::new(format!("{} exists", out.display()))
             .hint("--force replaces it; `unpack --verify` checks it"));
     }
-    write(&args.model, &out)?;
+    write(&args.model, &out, purpose)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -115,11 +123,12 @@ impl StoreArgs {
         let Some(file) = packable(model) else {
             return Ok(model.to_owned()); // a store, or loading says what is wrong with it
         };
-        let path = self.place.store_of(&file.paths()[0])?;
+        let purpose = purpose(self.screened_output);
+        let path = self.place.store_of(&file.paths()[0], purpose)?;
         let written = if fresh(&path, &file) {
             Ok(())
         } else {
-            write(model, &path)
+            write(model, &path, purpose)
         };
         match written.and_then(|()| store::read_prelude(&path).map_err(Failure::new)) {
             Ok(prelude) => {
@@ -144,7 +153,7 @@ impl StoreArgs {
 
 impl StoreDir {
     /// Where the store of `model`, the first file of it, is or would be.
-    fn store_of(&self, model: &Path) -> Result<PathBuf, Failure> {
+    fn store_of(&self, model: &Path, purpose: Purpose) -> Result<PathBuf, Failure> {
         let folder = match &self.store_dir {
             Some(folder) => folder.clone(),
             None => default_dir().ok_or_else(|| {
@@ -160,7 +169,19 @@ impl StoreDir {
             unreachable!("a sha256 has 32 bytes")
         };
         let key = u32::from_be_bytes([a, b, c, d]);
-        Ok(folder.join(format!("{stem}-{key:08x}.store")))
+        let ending = match purpose {
+            Purpose::Plain => "store",
+            Purpose::Screening => "screened.store",
+        };
+        Ok(folder.join(format!("{stem}-{key:08x}.{ending}")))
+    }
+}
+
+fn purpose(screened_output: bool) -> Purpose {
+    if screened_output {
+        Purpose::Screening
+    } else {
+        Purpose::Plain
     }
 }
 
@@ -191,9 +212,9 @@ fn packable(model: &Path) -> Option<GgufFile> {
         .then_some(file)
 }
 
-fn write(model: &Path, out: &Path) -> Result<(), Failure> {
+fn write(model: &Path, out: &Path, purpose: Purpose) -> Result<(), Failure> {
     let bar = bar("packing");
-    let packed = store::pack(model, out, |done, all| show(&bar, done, all));
+    let packed = store::pack_for(purpose, model, out, |done, all| show(&bar, done, all));
     bar.finish_and_clear();
     let packed = packed
         .map_err(|error| Failure::new(format!("cannot pack {}: {error}", model.display())))?;
@@ -204,6 +225,9 @@ fn write(model: &Path, out: &Path) -> Result<(), Failure> {
         out.display(),
         packed.bytes
     );
+    if purpose == Purpose::Screening && packed.planes.is_none() {
+        eprintln!("the output matrix is not in Q8_0 tiles: it will not be screened");
+    }
     Ok(())
 }
 

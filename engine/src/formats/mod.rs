@@ -3,5 +3,6 @@
 
 pub mod blocks;
 pub mod gguf;
+pub mod planes;
 pub mod store;
 pub mod tiles;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::isa::Level;
 use super::{Activations, Isa, Precision, scalar};
 use crate::formats::blocks::GgmlType;
+use crate::formats::planes;
 use crate::formats::tiles::{self, TILE_ROWS};
 
 /// How a matrix lies in memory.
@@ -15,6 +16,8 @@ pub enum Layout {
     Rows,
     /// In tiles of 16 rows (`formats::tiles`).
     Tiles,
+    /// Q8_0 in tiles, the lowest bits of the weights apart (`formats::planes`).
+    Planes,
 }
 
 /// A weight matrix in memory: `rows` rows of `cols` weights.
@@ -53,10 +56,15 @@ impl<'a> Matrix<'a> {
         &self.bytes[r * len..][..len]
     }
 
-    /// Tile `tile`; only of a matrix in tiles.
+    /// Bytes of a tile.
+    pub(super) fn tile_bytes(&self) -> usize {
+        TILE_ROWS * self.row_bytes()
+    }
+
+    /// Tile `tile`; only of a matrix in tiles or planes.
     pub(super) fn tile(&self, tile: usize) -> &'a [u8] {
-        debug_assert_eq!(self.layout, Layout::Tiles);
-        let len = TILE_ROWS * self.row_bytes();
+        debug_assert_ne!(self.layout, Layout::Rows);
+        let len = self.tile_bytes();
         &self.bytes[tile * len..][..len]
     }
 
@@ -66,8 +74,13 @@ impl<'a> Matrix<'a> {
             return Cow::Borrowed(self.row(r));
         }
         let mut row = vec![0; self.row_bytes()];
-        let tile = self.tile(r / TILE_ROWS);
-        tiles::read_row(self.ty, tile, r % TILE_ROWS, &mut row);
+        let mut tile = Cow::Borrowed(self.tile(r / TILE_ROWS));
+        if self.layout == Layout::Planes {
+            let mut joined = vec![0; tile.len()];
+            planes::join(&tile, &mut joined);
+            tile = Cow::Owned(joined);
+        }
+        tiles::read_row(self.ty, &tile, r % TILE_ROWS, &mut row);
         Cow::Owned(row)
     }
 }
@@ -116,6 +129,9 @@ pub fn matmul(
     );
     if rows.is_empty() || tokens.is_empty() {
         return;
+    }
+    if w.layout == Layout::Planes {
+        return super::planes::product(isa, w, rows, x, tokens, precision, out);
     }
     if precision == Precision::Reference || w.ty.is_float() {
         float_rows(isa, w, rows.clone(), x, tokens, out);

@@ -18,6 +18,7 @@ mod isa;
 mod lanes;
 mod matmul;
 pub mod peak;
+mod planes;
 mod scalar;
 mod softmax;
 #[cfg(target_arch = "x86_64")]
@@ -32,4 +33,5 @@ pub use fp_env::FpEnv;
 pub use isa::Isa;
 pub use lanes::{LANES, Lanes};
 pub use matmul::{Layout, Matrix, matmul};
+pub use planes::{Slack, upper_bounds};
 pub use softmax::{KEY_BLOCK, Tally};

@@ -9,14 +9,16 @@ use super::config::{Dims, Keys};
 use super::gpt_oss::GptOss;
 use super::llama::Llama;
 use super::qwen3_moe::Qwen3Moe;
+use super::screening::{ScreenCounts, Screening};
 use super::tensors::{Stored, StoredLinear, Tensors, check_values};
 use super::{ForwardError, ModelError};
 use crate::formats::gguf::{GgufFile, Metadata};
 use crate::formats::store;
-use crate::kernels::{Activations, FpEnv, Isa, Precision};
+use crate::kernels::{Activations, FpEnv, Isa, Layout, Matrix, Precision};
 use crate::kv::{KvCache, KvShape, KvType};
 use crate::ops::{
-    Linear, MoeBuffers, NonFinite, Tools, YarnRamp, check_finite, linear, quantize, rms_norm,
+    Linear, MoeBuffers, NonFinite, Tools, YarnRamp, best_rows, check_computed, check_finite, linear,
+    quantize, rms_norm,
 };
 use crate::team::{Team, physical_cores};
 
@@ -25,6 +27,9 @@ pub const SUPPORTED_ARCHITECTURES: [&str; 3] = ["gpt-oss", "llama", "qwen3moe"];
 
 /// Context where neither the user nor the file asks for less.
 pub const DEFAULT_CTX: usize = 16384;
+
+/// Best logits of a row that screening still pays for.
+const MOST_BEST: usize = 256;
 
 /// Prompt tokens per forward pass, unless the user says otherwise.
 const DEFAULT_BLOCK: usize = 128;
@@ -55,6 +60,9 @@ pub enum Want {
     Nothing,
     /// The last position's.
     Last,
+    /// The last position's, of those tokens that may be among the best so many; those of the
+    /// others may be negative infinity instead.
+    Best(usize),
     /// Every position's.
     All,
 }
@@ -169,6 +177,7 @@ pub struct LoadedModel {
     block: usize,
     name: String,
     architecture: String,
+    screening: Screening,
 }
 
 impl LoadedModel {
@@ -241,6 +250,7 @@ impl LoadedModel {
             block,
             name,
             architecture,
+            screening: Screening::default(),
         })
     }
 
@@ -427,7 +437,7 @@ impl LoadedModel {
                 let rows = batch.rows(s);
                 match want {
                     Want::Nothing => rows.end..rows.end,
-                    Want::Last => rows.end - 1..rows.end,
+                    Want::Last | Want::Best(_) => rows.end - 1..rows.end,
                     Want::All => rows,
                 }
             })
@@ -448,15 +458,23 @@ impl LoadedModel {
         pass.take(&h, rows.len(), hidden, precision)
             .map_err(whose)?;
         let weight = head.output.matrix(pass.file);
-        linear(
-            pass.tools,
-            &Linear { weight, bias: None },
-            &pass.activations,
-            precision,
-            &mut logits,
-        );
-        pass.locate(check_finite("a logit", &logits, vocab))
-            .map_err(whose)?;
+        let best = self.best(&weight, precision, wants);
+        let check = if let Some(best) = best.filter(|_| self.screening.is_on()) {
+            let (tools, x) = (pass.tools, &pass.activations);
+            let kept = best_rows(tools, &weight, x, precision, &best, &mut logits);
+            self.screening.saw(kept);
+            check_computed("a logit", &logits, vocab)
+        } else {
+            linear(
+                pass.tools,
+                &Linear { weight, bias: None },
+                &pass.activations,
+                precision,
+                &mut logits,
+            );
+            check_finite("a logit", &logits, vocab)
+        };
+        pass.locate(check).map_err(whose)?;
         if let [_] = wanted[..] {
             return Ok(vec![logits]);
         }
@@ -469,6 +487,31 @@ impl LoadedModel {
                 own.to_vec()
             })
             .collect())
+    }
+
+    /// How many of each row's best logits are wanted, where the output can be screened for them.
+    fn best(
+        &self,
+        output: &Matrix<'_>,
+        precision: Precision,
+        wants: &[Want],
+    ) -> Option<Vec<usize>> {
+        if output.layout != Layout::Planes || precision == Precision::Reference {
+            return None;
+        }
+        let wanted = wants.iter().filter(|want| **want != Want::Nothing);
+        let best: Option<Vec<usize>> = wanted
+            .map(|want| match want {
+                Want::Best(k) if *k <= MOST_BEST => Some(*k),
+                _ => None,
+            })
+            .collect();
+        best.filter(|best| !best.is_empty())
+    }
+
+    /// What screening the output matrix came to; zeros where there was none.
+    pub fn screened(&self) -> ScreenCounts {
+        self.screening.counts()
     }
 
     /// Logits of every position of `tokens`, computed in blocks from an empty cache.

@@ -10,6 +10,7 @@ mod llama;
 mod loaded;
 mod qwen3_moe;
 mod rope_keys;
+mod screening;
 mod self_attention;
 mod tensors;
 #[cfg(test)]
@@ -19,3 +20,4 @@ pub use activation_format::ActivationFormat;
 pub use batch::Segment;
 pub use error::{ForwardError, ModelError};
 pub use loaded::{DEFAULT_CTX, LoadOptions, LoadedModel, SUPPORTED_ARCHITECTURES, Want};
+pub use screening::ScreenCounts;

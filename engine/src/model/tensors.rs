@@ -25,7 +25,9 @@ impl Stored {
             ty: self.info.ty,
             rows: self.rows,
             cols: self.cols,
-            layout: if file.is_tiled(&self.info) {
+            layout: if file.is_in_planes(&self.info) {
+                Layout::Planes
+            } else if file.is_tiled(&self.info) {
                 Layout::Tiles
             } else {
                 Layout::Rows

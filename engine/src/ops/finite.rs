@@ -13,11 +13,26 @@ pub struct NonFinite {
 
 /// Looks through `x`, rows of `width` values.
 pub fn check_finite(what: &'static str, x: &[f32], width: usize) -> Result<(), NonFinite> {
+    check(what, x, width, |_| false)
+}
+
+/// As [`check_finite`], but negative infinity stands for a value that was not computed.
+pub fn check_computed(what: &'static str, x: &[f32], width: usize) -> Result<(), NonFinite> {
+    check(what, x, width, |v| v == f32::NEG_INFINITY)
+}
+
+#[inline]
+fn check(
+    what: &'static str,
+    x: &[f32],
+    width: usize,
+    exempt: impl Fn(f32) -> bool,
+) -> Result<(), NonFinite> {
     const LIMIT: u32 = 0x5080_0000; // the bits of 2^34; those of infinity and NaN are larger
     for (row, values) in x.chunks(width.max(1)).enumerate() {
         // No early exit, so that the loop runs in SIMD lanes.
         let bad = values.iter().fold(0u32, |bad, v| {
-            bad | u32::from(v.to_bits() & 0x7fff_ffff >= LIMIT)
+            bad | u32::from(v.to_bits() & 0x7fff_ffff >= LIMIT && !exempt(*v))
         });
         if bad != 0 {
             return Err(NonFinite { what, row });

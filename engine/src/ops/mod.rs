@@ -11,11 +11,12 @@ mod quantize;
 mod reduce;
 mod rope;
 mod router;
+mod screen;
 
 pub use crate::kernels::{exp, sigmoid};
 pub use activation::{clamped_swiglu, swiglu};
 pub use attention::{AttentionShape, Place, attention};
-pub use finite::{NonFinite, check_finite};
+pub use finite::{NonFinite, check_computed, check_finite};
 pub use linear::{Linear, Precisions, Tools, add_bias, add_to, embed, linear};
 pub use moe::{ExpertActivation, Experts, MoeBuffers, moe};
 pub use norm::rms_norm;
@@ -23,3 +24,4 @@ pub use quantize::quantize;
 pub use reduce::{dot, sum, sum_of_squares};
 pub use rope::{Pairs, RopeScaling, RopeTable, Rotation, YarnRamp};
 pub use router::{Choice, route};
+pub use screen::{Kept, best_rows};

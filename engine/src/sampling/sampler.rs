@@ -60,6 +60,18 @@ impl Sampler {
         id
     }
 
+    /// The choice depends on so many of the highest logits alone; `None`: on all of them. Top-p
+    /// and min-p after a top-k look at what it left; top-p alone at the sum over all tokens.
+    pub fn best_needed(&self) -> Option<usize> {
+        let p = &self.params;
+        if self.plain_greedy() {
+            return Some(1);
+        }
+        let plain =
+            p.logit_bias.is_empty() && p.presence_penalty == 0.0 && p.frequency_penalty == 0.0;
+        (plain && p.top_k > 0).then_some(p.top_k as usize)
+    }
+
     fn plain_greedy(&self) -> bool {
         let p = &self.params;
         p.temperature <= 0.0
@@ -252,6 +264,53 @@ mod tests {
             ..greedy
         });
         assert_eq!(sampler.choose(&logits), 2);
+    }
+
+    #[test]
+    fn logits_below_those_needed_may_be_missing() {
+        let cases = [
+            (0.0, 0, 1.0, Some(1)),
+            (0.8, 5, 1.0, Some(5)),
+            (0.8, 5, 0.7, Some(5)),
+            (0.8, 0, 0.7, None),
+            (1.0, 0, 1.0, None),
+        ];
+        for (temperature, top_k, top_p, needed) in cases {
+            let p = SamplingParams {
+                temperature,
+                top_k,
+                top_p,
+                min_p: 0.01,
+                ..params()
+            };
+            let (mut all, mut some) = (Sampler::new(p.clone()), Sampler::new(p.clone()));
+            assert_eq!(all.best_needed(), needed);
+            let Some(k) = needed else { continue };
+            for i in 0..200 {
+                let logits: Vec<f32> = (0..60).map(|j| ((i * 60 + j) as f32).sin() * 4.0).collect();
+                let mut sorted = logits.clone();
+                sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+                let keep = |l: &f32| {
+                    if *l < sorted[k - 1] {
+                        f32::NEG_INFINITY
+                    } else {
+                        *l
+                    }
+                };
+                let left: Vec<f32> = logits.iter().map(keep).collect();
+                assert_eq!(all.choose(&logits), some.choose(&left));
+            }
+            let changed = SamplingParams {
+                presence_penalty: 0.1,
+                ..p.clone()
+            };
+            assert_eq!(Sampler::new(changed).best_needed(), None);
+            let changed = SamplingParams {
+                logit_bias: vec![(1, 0.5)],
+                ..p
+            };
+            assert_eq!(Sampler::new(changed).best_needed(), None);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What goes into the scheduler and what comes out.
 
+use crate::model::ScreenCounts;
 use crate::sampling::SamplingParams;
 
 /// A generation to run.
@@ -152,6 +153,8 @@ pub struct EngineStats {
     pub passes: u64,
     /// Seconds spent in them and in choosing tokens, by the clock.
     pub pass_seconds: f64,
+    /// Rows of the output matrix that were screened, and computed.
+    pub screened: ScreenCounts,
     /// Requests waiting.
     pub waiting: usize,
     /// Requests being worked on.

@@ -100,7 +100,14 @@ impl Running {
         } else {
             &self.generated[self.generated.len() - n..]
         };
-        let want = if left > n { Want::Nothing } else { Want::Last };
+        let want = if left > n {
+            Want::Nothing
+        } else {
+            // Log-probabilities are of all tokens.
+            let best = self.sampler.best_needed();
+            best.filter(|_| self.job.request.logprobs.is_none())
+                .map_or(Want::Last, Want::Best)
+        };
         Segment {
             cache: &mut self.sequence.cache,
             tokens,

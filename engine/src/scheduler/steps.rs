@@ -16,7 +16,7 @@ use super::queue::{Job, Queue};
 use super::running::{End, Running};
 use super::share::{prompt_budget, share};
 use crate::kv::KvCache;
-use crate::model::{ForwardError, LoadedModel, Segment};
+use crate::model::{ForwardError, LoadedModel, ScreenCounts, Segment};
 
 /// What the scheduler needs of a model.
 pub(super) trait Forward {
@@ -28,6 +28,10 @@ pub(super) trait Forward {
     fn new_cache(&self) -> KvCache;
     /// As [`LoadedModel::forward_batch`].
     fn forward_batch(&self, segments: &mut [Segment<'_>]) -> Vec<Result<Vec<f32>, ForwardError>>;
+    /// As [`LoadedModel::screened`].
+    fn screened(&self) -> ScreenCounts {
+        ScreenCounts::default()
+    }
     /// Runs `job` for each item, on as many threads as passes take.
     fn each<T: Send>(&self, items: &mut [T], job: impl Fn(&mut T) + Sync);
 }
@@ -44,6 +48,9 @@ impl Forward for LoadedModel {
     }
     fn forward_batch(&self, segments: &mut [Segment<'_>]) -> Vec<Result<Vec<f32>, ForwardError>> {
         LoadedModel::forward_batch(self, segments)
+    }
+    fn screened(&self) -> ScreenCounts {
+        LoadedModel::screened(self)
     }
     fn each<T: Send>(&self, items: &mut [T], job: impl Fn(&mut T) + Sync) {
         self.team()
@@ -197,6 +204,7 @@ impl<'a, M: Forward> Scheduler<'a, M> {
         });
         self.queue.count(|s| {
             s.passes += 1;
+            s.screened = self.model.screened();
             s.pass_seconds += began.elapsed().as_secs_f64();
         });
         let mut at = 0;

@@ -9,6 +9,7 @@ use super::cursor::Cursor;
 use super::split::{self, SplitName};
 use super::{GgufError, Metadata, header, tensors};
 use crate::formats::blocks::{GgmlType, ValueFault, first_fault};
+use crate::formats::planes;
 use crate::formats::tiles::{self, TILE_ROWS};
 
 /// Where a tensor lies and what shape it has.
@@ -78,6 +79,8 @@ pub struct GgufFile {
     name: PathBuf,
     /// Tensors with whole tiles of rows lie in tiles.
     packed: bool,
+    /// The tensor whose tiles are in planes.
+    planes: Option<String>,
 }
 
 impl GgufFile {
@@ -110,14 +113,16 @@ impl GgufFile {
             paths: Vec::new(),
             name: PathBuf::new(),
             packed: false,
+            planes: None,
         }
     }
 
     /// Opens the parts of a store: ranges of one file, their tensors in tiles. `name` is the
-    /// source's, from before it was packed.
+    /// source's, from before it was packed; the tiles of `planes` are in planes.
     pub(in crate::formats) fn open_packed(
         path: &Path,
         name: &Path,
+        planes: Option<String>,
         parts: impl Iterator<Item = Range<usize>>,
     ) -> Result<Self, GgufError> {
         let (map, len) = map(path)?;
@@ -138,6 +143,7 @@ impl GgufFile {
         file.paths.push(path.to_owned());
         name.clone_into(&mut file.name);
         file.packed = true;
+        file.planes = planes;
         Ok(file)
     }
 
@@ -235,6 +241,10 @@ impl GgufFile {
     pub fn is_tiled(&self, tensor: &TensorInfo) -> bool {
         self.packed && tensor.has_tiles()
     }
+    /// Whether a tensor's tiles are in planes (`formats::planes`); it is tiled then.
+    pub fn is_in_planes(&self, tensor: &TensorInfo) -> bool {
+        self.is_tiled(tensor) && self.planes.as_ref() == Some(&tensor.name)
+    }
     /// All bytes of a part.
     pub(in crate::formats) fn part_bytes(&self, part: usize) -> &[u8] {
         self.sources[part].bytes()
@@ -287,7 +297,13 @@ impl GgufFile {
         }
         let mut rows = vec![0; TILE_ROWS * (tensor.len / tensor.rows())];
         let tiles = bytes.chunks_exact(rows.len()).enumerate();
-        tiles.into_iter().find_map(|(i, tile)| {
+        let mut joined = Vec::new();
+        tiles.into_iter().find_map(|(i, mut tile)| {
+            if self.is_in_planes(tensor) {
+                joined.resize(tile.len(), 0);
+                planes::join(tile, &mut joined);
+                tile = &joined;
+            }
             tiles::unpack(tensor.ty, tile, &mut rows);
             let fault = first_fault(tensor.ty, tensor.cols(), &rows)?;
             let row = i * TILE_ROWS + fault.row;

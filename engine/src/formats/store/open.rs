@@ -26,5 +26,10 @@ pub fn open(path: &Path) -> Result<GgufFile, StoreError> {
         start..start + part.bytes as usize
     });
     let name = Path::new(&prelude.parts[0].name);
-    Ok(GgufFile::open_packed(path, name, parts)?)
+    Ok(GgufFile::open_packed(
+        path,
+        name,
+        prelude.planes.clone(),
+        parts,
+    )?)
 }

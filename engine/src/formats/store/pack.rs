@@ -9,7 +9,9 @@ use sha2::{Digest, Sha256};
 
 use super::prelude::{Prelude, read_prelude};
 use super::{PAGE, StoreError};
+use crate::formats::blocks::GgmlType;
 use crate::formats::gguf::{GgufFile, TensorInfo};
+use crate::formats::planes;
 use crate::formats::tiles::{self, TILE_ROWS};
 
 /// What packing did.
@@ -19,6 +21,18 @@ pub struct Packed {
     pub bytes: u64,
     /// Tensors put into tiles, of how many.
     pub tiled: (usize, usize),
+    /// The tensor in planes.
+    pub planes: Option<String>,
+}
+
+/// What a store is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// Reading everything.
+    #[default]
+    Plain,
+    /// Reading a part of a Q8_0 output matrix for most tokens: its tiles are in planes.
+    Screening,
 }
 
 /// Packs the model at `source` (any part of a split one) into the store `out`, which appears
@@ -28,10 +42,23 @@ pub struct Packed {
 pub fn pack(
     source: &Path,
     out: &Path,
+    progress: impl FnMut(u64, u64),
+) -> Result<Packed, StoreError> {
+    pack_for(Purpose::Plain, source, out, progress)
+}
+
+/// As [`pack`], for a purpose.
+pub fn pack_for(
+    purpose: Purpose,
+    source: &Path,
+    out: &Path,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Packed, StoreError> {
     let model = GgufFile::open(source)?;
-    let before = Prelude::of(&model)?;
+    let mut before = Prelude::of(&model)?;
+    if purpose == Purpose::Screening {
+        before.planes = output(&model);
+    }
     let folder = match out.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -40,7 +67,8 @@ pub fn pack(
     let part = beside(out, "part");
     // The file under work is the lock, so what a killed packer left is taken over, not added to.
     let (work, waited) = locked(&part)?;
-    if waited && read_prelude(out).is_ok_and(|made| made.same_source(&before)) {
+    let same = |made: Prelude| made.same_source(&before) && made.planes == before.planes;
+    if waited && read_prelude(out).is_ok_and(same) {
         fs::remove_file(&part).map_err(StoreError::io(&part))?;
     } else {
         let filled = fill(source, &before, (&work, &part), &mut progress);
@@ -57,7 +85,16 @@ pub fn pack(
     Ok(Packed {
         bytes: before.places().1,
         tiled: (tiled, tensors.len()),
+        planes: before.planes,
     })
+}
+
+/// The output matrix, where it can be split.
+fn output(model: &GgufFile) -> Option<String> {
+    let own = model.tensor("output.weight");
+    let tensor = own.or_else(|| model.tensor("token_embd.weight"))?;
+    let fits = tensor.ty == GgmlType::Q8_0 && tensor.has_tiles();
+    fits.then(|| tensor.name.clone())
 }
 
 /// Fills `work` with the store of `source`, whose files must be those of `before` from first to
@@ -147,7 +184,7 @@ fn write(
             file.tensors().iter().filter(|t| t.part == part).collect();
         tensors.sort_by_key(|t| t.offset);
         let mut at = 0;
-        let mut tile = Vec::new();
+        let (mut tile, mut split) = (Vec::new(), Vec::new());
         for tensor in tensors {
             file.check_tensor(tensor)?;
             let bytes = file.bytes(tensor);
@@ -158,7 +195,13 @@ fn write(
                 for (i, rows) in bytes.chunks_exact(len).enumerate() {
                     hash.update(rows);
                     tiles::pack(tensor.ty, rows, &mut tile);
-                    out.write_all(&tile).map_err(&io)?;
+                    if prelude.planes.as_ref() == Some(&tensor.name) {
+                        split.resize(len, 0);
+                        planes::split(&tile, &mut split);
+                        out.write_all(&split).map_err(&io)?;
+                    } else {
+                        out.write_all(&tile).map_err(&io)?;
+                    }
                     progress(before + (tensor.offset + i * len) as u64, all);
                 }
             } else {

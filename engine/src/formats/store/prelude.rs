@@ -25,6 +25,10 @@ const MOST_PARTS: usize = 1000;
 pub struct Prelude {
     /// The files it was packed from, in order.
     pub parts: Vec<SourcePart>,
+    /// The tensor whose tiles are in planes (`formats::planes`): the output matrix of a store for
+    /// screening.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planes: Option<String>,
 }
 
 /// One file of the source.
@@ -58,7 +62,10 @@ impl Prelude {
                 sha256: "0".repeat(64),
             });
         }
-        Ok(Self { parts })
+        Ok(Self {
+            parts,
+            planes: None,
+        })
     }
 
     /// Whether both come from the same files, by name, length and times. The time of change is

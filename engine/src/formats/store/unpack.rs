@@ -11,6 +11,7 @@ use super::open::open;
 use super::pack::hex;
 use super::prelude::{Prelude, read_prelude};
 use crate::formats::gguf::TensorInfo;
+use crate::formats::planes;
 use crate::formats::tiles::{self, TILE_ROWS};
 
 /// Rebuilds every part of the source in memory, tile by tile, and compares its hash.
@@ -80,12 +81,17 @@ fn each_part<'a, W: Write>(
             file.tensors().iter().filter(|t| t.part == part).collect();
         tensors.sort_by_key(|t| t.offset);
         let mut at = 0;
-        let mut rows = Vec::new();
+        let (mut rows, mut joined) = (Vec::new(), Vec::new());
         for tensor in tensors {
             put(&bytes[at..tensor.offset]).map_err(&io)?;
             if file.is_tiled(tensor) {
                 rows.resize(TILE_ROWS * (tensor.len / tensor.rows()), 0);
-                for tile in file.bytes(tensor).chunks_exact(rows.len()) {
+                for mut tile in file.bytes(tensor).chunks_exact(rows.len()) {
+                    if file.is_in_planes(tensor) {
+                        joined.resize(tile.len(), 0);
+                        planes::join(tile, &mut joined);
+                        tile = &joined;
+                    }
                     tiles::unpack(tensor.ty, tile, &mut rows);
                     put(&rows).map_err(&io)?;
                 }

@@ -128,6 +128,7 @@ fn strip<F: Format>(
                 each_tile::<F, _>(rows.start, place, rows.clone(), x, tokens, precision, out);
             }
         }
+        Layout::Planes => unreachable!("tiles are put together before"),
         Layout::Tiles => {
             let start = rows.start / TILE_ROWS * TILE_ROWS;
             let place = |first: usize, half: usize| Tile {

@@ -109,6 +109,7 @@ fn strip<F: Format>(
                 }
             }
         }
+        Layout::Planes => unreachable!("tiles are put together before"),
         Layout::Tiles => {
             for tile in rows.start / TILE_ROWS..rows.end.div_ceil(TILE_ROWS) {
                 let column = w.tile(tile).as_ptr();

@@ -107,7 +107,7 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Answer {
 }
 
 fn prometheus(stats: &EngineStats) -> String {
-    let rows: [(&str, &str, &str, f64); 12] = [
+    let rows: [(&str, &str, &str, f64); 14] = [
         (
             "prompt_tokens_total",
             "counter",
@@ -149,6 +149,18 @@ fn prometheus(stats: &EngineStats) -> String {
             "counter",
             "Seconds spent in forward passes and in choosing tokens, by the clock.",
             stats.pass_seconds,
+        ),
+        (
+            "output_rows_screened_total",
+            "counter",
+            "Logits that were asked for in passes with a screened output matrix.",
+            stats.screened.screened as f64,
+        ),
+        (
+            "output_rows_computed_total",
+            "counter",
+            "Of these, computed in full.",
+            stats.screened.computed as f64,
         ),
         (
             "requests_finished_total",
