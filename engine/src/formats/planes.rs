@@ -9,9 +9,9 @@
 use super::tiles::TILE_ROWS;
 
 /// Bytes of scales in a block column.
-const SCALES: usize = 2 * TILE_ROWS;
+pub const SCALES: usize = 2 * TILE_ROWS;
 /// Bytes of a group: four weights of each row.
-const GROUP: usize = 4 * TILE_ROWS;
+pub const GROUP: usize = 4 * TILE_ROWS;
 /// Groups of a block column.
 const GROUPS: usize = 8;
 /// Bytes of a block column of a tile.
@@ -19,7 +19,7 @@ const COLUMN: usize = SCALES + GROUPS * GROUP;
 /// Bytes of a block column in the high part.
 pub const HIGH: usize = SCALES + 6 * GROUP;
 /// Bytes of a block column in the low part.
-const LOW: usize = 2 * GROUP;
+pub const LOW: usize = 2 * GROUP;
 
 const _: () = assert!(HIGH + LOW == COLUMN);
 

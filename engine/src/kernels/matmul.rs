@@ -6,7 +6,6 @@ use std::ops::Range;
 use super::isa::Level;
 use super::{Activations, Isa, Precision, scalar};
 use crate::formats::blocks::GgmlType;
-use crate::formats::planes;
 use crate::formats::tiles::{self, TILE_ROWS};
 
 /// How a matrix lies in memory.
@@ -18,6 +17,9 @@ pub enum Layout {
     Tiles,
     /// Q8_0 in tiles, the lowest bits of the weights apart (`formats::planes`).
     Planes,
+    /// The same bytes, of which the lowest bits are not read: the two lowest bits of each weight
+    /// count as 0.
+    HighPlanes,
 }
 
 /// A weight matrix in memory: `rows` rows of `cols` weights.
@@ -75,9 +77,9 @@ impl<'a> Matrix<'a> {
         }
         let mut row = vec![0; self.row_bytes()];
         let mut tile = Cow::Borrowed(self.tile(r / TILE_ROWS));
-        if self.layout == Layout::Planes {
+        if let Layout::Planes | Layout::HighPlanes = self.layout {
             let mut joined = vec![0; tile.len()];
-            planes::join(&tile, &mut joined);
+            super::planes::join(self, &tile, &mut joined);
             tile = Cow::Owned(joined);
         }
         tiles::read_row(self.ty, &tile, r % TILE_ROWS, &mut row);
@@ -130,7 +132,7 @@ pub fn matmul(
     if rows.is_empty() || tokens.is_empty() {
         return;
     }
-    if w.layout == Layout::Planes {
+    if let Layout::Planes | Layout::HighPlanes = w.layout {
         return super::planes::product(isa, w, rows, x, tokens, precision, out);
     }
     if precision == Precision::Reference || w.ty.is_float() {

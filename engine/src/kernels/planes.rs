@@ -1,8 +1,8 @@
 //! Q8_0 matrices in planes (`formats::planes`): products, and bounds of products from the high
 //! part alone.
 //!
-//! A tile is put together in the cache and handed to the kernels of tiles, so that the bits are
-//! theirs.
+//! The weights are put together in registers (AVX2, which AVX-512 machines have, too) or a tile at
+//! a time for the kernels of tiles; so the bits are those of tiles.
 //!
 //! The bound. Let a row have scales d, weights w, and an activation the quantised values x = sum
 //! over digits of a q. With h = w & !3, w = h + r, 0 <= r <= 3. For real numbers
@@ -27,6 +27,8 @@
 
 use std::ops::Range;
 
+#[cfg(target_arch = "x86_64")]
+use super::isa::Level;
 use super::matmul::matmul;
 use super::{Activations, Isa, Layout, Matrix, Precision};
 use crate::formats::planes;
@@ -49,11 +51,15 @@ pub(super) fn product(
     precision: Precision,
     out: &mut [f32],
 ) {
+    #[cfg(target_arch = "x86_64")]
+    if precision != Precision::Reference && matches!(isa.0, Level::Avx2 | Level::Avx512) {
+        return super::avx2::in_planes(w, rows, x, tokens, precision, out);
+    }
     let width = rows.len();
     let mut tile = vec![0; w.tile_bytes()];
     let mut part = Vec::new();
     for first in (rows.start / TILE_ROWS * TILE_ROWS..rows.end).step_by(TILE_ROWS) {
-        planes::join(w.tile(first / TILE_ROWS), &mut tile);
+        join(w, w.tile(first / TILE_ROWS), &mut tile);
         let (from, to) = (first.max(rows.start), (first + TILE_ROWS).min(rows.end));
         part.clear();
         part.resize((to - from) * tokens.len(), 0.0);
@@ -63,6 +69,15 @@ pub(super) fn product(
         for (t, part) in part.chunks_exact(to - from).enumerate() {
             out[t * width + from - rows.start..][..to - from].copy_from_slice(part);
         }
+    }
+}
+
+/// A tile of `w` as the kernels of tiles take it.
+pub(super) fn join(w: &Matrix<'_>, planes: &[u8], tile: &mut [u8]) {
+    if w.layout == Layout::HighPlanes {
+        planes::join_high(planes, tile);
+    } else {
+        planes::join(planes, tile);
     }
 }
 
@@ -116,20 +131,20 @@ impl Slack {
 }
 
 /// For the 16 rows of tile `tile` and every token, a number that no product is above: `out` is
-/// `[n, 16]`. `scratch` is any buffer. NaN where the product may be one.
+/// `[n, 16]`. NaN where the product may be one.
 pub fn upper_bounds(
     isa: Isa,
     w: &Matrix<'_>,
     tile: usize,
     x: &Activations,
     (slack, precision): (&Slack, Precision),
-    scratch: &mut Vec<u8>,
     out: &mut [f32],
 ) {
     let bytes = w.tile(tile);
-    scratch.resize(bytes.len(), 0);
-    planes::join_high(bytes, scratch);
-    let high = one_tile(w, scratch);
+    let high = Matrix {
+        layout: Layout::HighPlanes,
+        ..one_tile(w, bytes)
+    };
     matmul(isa, &high, 0..TILE_ROWS, x, 0..x.n, precision, out);
     for (t, out) in out.as_chunks_mut::<TILE_ROWS>().0.iter_mut().enumerate() {
         let c = &slack.c[t * slack.blocks..][..slack.blocks];
@@ -224,7 +239,7 @@ mod tests {
                     prop_assert_eq!(run(&planes, 3..9), run(&tiled, 3..9));
                     let mut bounds = vec![0.0; n * TILE_ROWS];
                     let how = (&slack, precision);
-                    upper_bounds(isa, &planes, 0, &x, how, &mut Vec::new(), &mut bounds);
+                    upper_bounds(isa, &planes, 0, &x, how, &mut bounds);
                     for (bound, exact) in bounds.iter().zip(&exact) {
                         prop_assert!(bound >= exact, "{} below {}", bound, exact);
                     }
@@ -266,7 +281,7 @@ mod tests {
             &mut exact,
         );
         let how = (&slack, Precision::Int8);
-        upper_bounds(Isa::SCALAR, &w, 0, &x, how, &mut Vec::new(), &mut bound);
+        upper_bounds(Isa::SCALAR, &w, 0, &x, how, &mut bound);
         assert!(
             bound[0] > exact[0] && bound[0] < exact[0] * 1.001,
             "{bound:?} {exact:?}"

@@ -86,10 +86,10 @@ fn bounds(tools: Tools<'_>, w: &Matrix<'_>, x: &Activations, precision: Precisio
         .team
         .for_blocks(&mut bounds, rows, &[0, n], strip, |_, mut block| {
             let cols = block.cols();
-            let (mut scratch, mut part) = (Vec::new(), vec![0.0; n * TILE_ROWS]);
+            let mut part = vec![0.0; n * TILE_ROWS];
             for tile in cols.start / TILE_ROWS..cols.end / TILE_ROWS {
                 let how = (&slack, precision);
-                upper_bounds(tools.isa, w, tile, x, how, &mut scratch, &mut part);
+                upper_bounds(tools.isa, w, tile, x, how, &mut part);
                 let at = tile * TILE_ROWS - cols.start;
                 for (t, part) in part.chunks_exact(TILE_ROWS).enumerate() {
                     block.row(t)[at..at + TILE_ROWS].copy_from_slice(part);

@@ -7,11 +7,13 @@ mod k_quants;
 mod mxcsr;
 pub(super) mod peak;
 mod place;
+mod planes;
 mod softmax;
 mod tile;
 
 pub(super) use attention::products;
 pub(super) use floats::dot_rows;
 pub(super) use mxcsr::{mxcsr, set_mxcsr};
+pub(super) use planes::in_planes;
 pub(super) use softmax::soften;
 pub(super) use tile::quantised;

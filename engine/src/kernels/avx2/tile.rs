@@ -128,7 +128,7 @@ fn strip<F: Format>(
                 each_tile::<F, _>(rows.start, place, rows.clone(), x, tokens, precision, out);
             }
         }
-        Layout::Planes => unreachable!("tiles are put together before"),
+        Layout::Planes | Layout::HighPlanes => unreachable!("planes have their own place"),
         Layout::Tiles => {
             let start = rows.start / TILE_ROWS * TILE_ROWS;
             let place = |first: usize, half: usize| Tile {
@@ -148,7 +148,7 @@ fn strip<F: Format>(
 /// # Safety
 /// The rows at each place have `x.k / 32` blocks.
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn each_tile<F: Format, P: Place>(
+pub(super) unsafe fn each_tile<F: Format, P: Place>(
     start: usize,
     place: impl Fn(usize, usize) -> P,
     rows: Range<usize>,

@@ -109,7 +109,7 @@ fn strip<F: Format>(
                 }
             }
         }
-        Layout::Planes => unreachable!("tiles are put together before"),
+        Layout::Planes | Layout::HighPlanes => unreachable!("AVX2 does planes"),
         Layout::Tiles => {
             for tile in rows.start / TILE_ROWS..rows.end.div_ceil(TILE_ROWS) {
                 let column = w.tile(tile).as_ptr();
