@@ -10,7 +10,7 @@ use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
 };
 use palindrome_engine::formats::blocks::GgmlType;
-use palindrome_engine::formats::tiles;
+use palindrome_engine::formats::{planes, tiles};
 use palindrome_engine::kernels::{Activations, Isa, Layout, Matrix, Precision, matmul};
 
 /// Cut to whole blocks.
@@ -55,6 +55,16 @@ fn kernels(criterion: &mut Criterion) {
                     tiles::pack(ty, rows, tiled);
                 }
                 measure(criterion, ty, shape, Layout::Tiles, &tiled, values);
+                if ty == GgmlType::Q8_0 {
+                    let mut split = vec![0; tiled.len()];
+                    for (tile, split) in tiled.chunks_exact(tile).zip(split.chunks_exact_mut(tile))
+                    {
+                        planes::split(tile, split);
+                    }
+                    for layout in [Layout::Planes, Layout::HighPlanes] {
+                        measure(criterion, ty, shape, layout, &split, values);
+                    }
+                }
             }
         }
     }
@@ -79,6 +89,8 @@ fn measure(
     let place = match layout {
         Layout::Rows => "rows",
         Layout::Tiles => "tiles",
+        Layout::Planes => "planes",
+        Layout::HighPlanes => "high planes",
     };
     let mut group = criterion.benchmark_group(format!("{}/{}/{place}", ty.name(), shape.name));
     group.sampling_mode(SamplingMode::Flat);

@@ -458,7 +458,7 @@ impl LoadedModel {
         pass.take(&h, rows.len(), hidden, precision)
             .map_err(whose)?;
         let weight = head.output.matrix(pass.file);
-        let best = self.best(&weight, precision, wants);
+        let best = best(&weight, precision, wants);
         let check = if let Some(best) = best.filter(|_| self.screening.is_on()) {
             let (tools, x) = (pass.tools, &pass.activations);
             let kept = best_rows(tools, &weight, x, precision, &best, &mut logits);
@@ -489,26 +489,6 @@ impl LoadedModel {
             .collect())
     }
 
-    /// How many of each row's best logits are wanted, where the output can be screened for them.
-    fn best(
-        &self,
-        output: &Matrix<'_>,
-        precision: Precision,
-        wants: &[Want],
-    ) -> Option<Vec<usize>> {
-        if output.layout != Layout::Planes || precision == Precision::Reference {
-            return None;
-        }
-        let wanted = wants.iter().filter(|want| **want != Want::Nothing);
-        let best: Option<Vec<usize>> = wanted
-            .map(|want| match want {
-                Want::Best(k) if *k <= MOST_BEST => Some(*k),
-                _ => None,
-            })
-            .collect();
-        best.filter(|best| !best.is_empty())
-    }
-
     /// What screening the output matrix came to; zeros where there was none.
     pub fn screened(&self) -> ScreenCounts {
         self.screening.counts()
@@ -524,6 +504,21 @@ impl LoadedModel {
         }
         Ok(all)
     }
+}
+
+/// How many of each row's best logits are wanted, where the output can be screened for them.
+fn best(output: &Matrix<'_>, precision: Precision, wants: &[Want]) -> Option<Vec<usize>> {
+    if output.layout != Layout::Planes || precision == Precision::Reference {
+        return None;
+    }
+    let wanted = wants.iter().filter(|want| **want != Want::Nothing);
+    let best: Option<Vec<usize>> = wanted
+        .map(|want| match want {
+            Want::Best(k) if *k <= MOST_BEST => Some(*k),
+            _ => None,
+        })
+        .collect();
+    best.filter(|best| !best.is_empty())
 }
 
 /// `general.architecture`, if there is a forward pass for it.

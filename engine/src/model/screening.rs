@@ -93,7 +93,9 @@ mod tests {
 
     /// Passes without screening until it is on again.
     fn pause(screening: &Screening) -> usize {
-        (0..).take_while(|_| !screening.is_on()).count()
+        (0..=2 * PAUSES.1)
+            .take_while(|_| !screening.is_on())
+            .count()
     }
 
     #[test]

@@ -110,10 +110,14 @@ impl Passes<'_> {
         let held = self.cache.len();
         let room = STRAY.min(self.model.n_ctx() - held);
         let other = prompt(OTHER_SEED, room, self.model.vocab());
+        // As the scheduler does, so that windowed layers keep what going back takes.
+        self.cache.mark();
         let copy = self.cache.prefix(held);
+        assert_eq!(copy.len(), held, "all of a prefix can be copied");
         self.take(&other)?;
         if cut.is_multiple_of(2) {
-            self.cache.truncate(held);
+            let left = self.cache.truncate(held);
+            assert_eq!(left, held, "what one pass wrote can be forgotten");
         } else {
             self.cache = copy;
         }

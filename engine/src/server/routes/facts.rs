@@ -221,6 +221,6 @@ mod tests {
              # TYPE palindrome_prompt_tokens_total counter\npalindrome_prompt_tokens_total 12\n"
         ));
         assert!(text.contains("\npalindrome_tokens_predicted_seconds_total 0.5\n"));
-        assert_eq!(text.lines().count(), 36);
+        assert_eq!(text.lines().count(), 42);
     }
 }
