@@ -104,7 +104,7 @@ impl Slack {
     pub fn new(x: &Activations, precision: Precision) -> Self {
         let digits = x.digits(precision);
         let blocks = x.k / 32;
-        let terms = (blocks * digits.len() + 2) as f64 * UNIT;
+        let terms = (blocks * digits + 2) as f64 * UNIT;
         let g = terms / (1.0 - terms);
         let rounding = (2.0 * g + 4.0 * UNIT) * MOST;
         let sum = 1.0 + (blocks + 4) as f64 * 4.0 * UNIT;
@@ -112,7 +112,7 @@ impl Slack {
         for t in 0..x.n {
             for b in 0..blocks {
                 let (mut value, mut size) = ([0f64; 32], 0f64);
-                for digit in digits {
+                for digit in 0..digits {
                     let block = x.block(digit, t, b);
                     for (value, q) in value.iter_mut().zip(&block.q) {
                         let term = f64::from(*q) * f64::from(block.d);

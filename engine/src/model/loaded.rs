@@ -17,8 +17,8 @@ use crate::formats::store;
 use crate::kernels::{Activations, FpEnv, Isa, Layout, Matrix, Precision};
 use crate::kv::{KvCache, KvShape, KvType};
 use crate::ops::{
-    Linear, MoeBuffers, NonFinite, Tools, YarnRamp, best_rows, check_computed, check_finite, linear,
-    quantize, rms_norm,
+    Linear, MoeBuffers, NonFinite, Tools, YarnRamp, best_rows, check_computed, check_finite,
+    linear, quantize, rms_norm,
 };
 use crate::team::{Team, physical_cores};
 
