@@ -5,6 +5,8 @@
 //! and the token alone.
 
 mod activations;
+#[cfg(target_arch = "x86_64")]
+mod array;
 mod attention;
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -15,6 +15,7 @@ use super::place::Place;
 use super::tile::{Format, Panel};
 use crate::formats::blocks::MXFP4_DOUBLED;
 use crate::kernels::activations::ActBlock;
+use crate::kernels::array::array;
 use crate::kernels::scalar::LEAST_SCALE_BITS;
 
 /// Eight registers of four weights a row.
@@ -48,8 +49,8 @@ unsafe fn nibbles(place: impl Place, at: usize) -> Groups {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn four(x: &ActBlock, g: usize) -> __m256i {
-    let b: [u8; 4] = std::array::from_fn(|i| x.q[4 * g + i] as u8);
-    _mm256_set1_epi32(i32::from_le_bytes(b))
+    let [a, b, c, d] = x.q.as_chunks::<4>().0[g];
+    _mm256_set1_epi32(i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]))
 }
 
 /// Per 32-bit lane the sum over 32 of (weight - OFFSET) * activation, for unsigned weights.
@@ -81,7 +82,7 @@ pub(super) fn small_dots<const OFFSET: i16, const T: usize, const H: usize>(
         }
     }
     let ones = _mm256_set1_epi16(1);
-    sums.map(|sums| sums.map(|sum| _mm256_madd_epi16(sum, ones)))
+    array(|t| array(|h| _mm256_madd_epi16(sums[t][h], ones)))
 }
 
 /// MXFP4: doubled values plus 12, and the bits that 2^(e - 128) has as an f32 where it is normal.
@@ -112,7 +113,7 @@ impl Format for Mxfp4 {
         // SAFETY: the block's first byte.
         let e = unsafe { place.byte(0) };
         let scale = _mm256_slli_epi32::<23>(_mm256_sub_epi32(e, _mm256_set1_epi32(1)));
-        (codes.map(|c| _mm256_shuffle_epi8(table, c)), scale)
+        (array(|g| _mm256_shuffle_epi8(table, codes[g])), scale)
     }
 
     #[inline]
@@ -184,7 +185,7 @@ impl Format for Q8_0 {
         let ones = _mm256_set1_epi16(1);
         let mut sums = [[_mm256_setzero_si256(); H]; T];
         for (g, weights) in panel.iter().enumerate() {
-            let sizes = weights.map(|w| _mm256_abs_epi8(w));
+            let sizes: [__m256i; H] = array(|h| _mm256_abs_epi8(weights[h]));
             for (sums, x) in sums.iter_mut().zip(x) {
                 let q = four(x, g);
                 for h in 0..H {

@@ -11,6 +11,7 @@ use super::formats::{Groups, four, small_dots};
 use super::place::Place;
 use super::tile::{Format, Panel};
 use crate::kernels::activations::ActBlock;
+use crate::kernels::array::array;
 
 /// 32 bytes of each row.
 ///
@@ -30,7 +31,7 @@ unsafe fn bytes(place: impl Place, at: usize) -> Groups {
 #[target_feature(enable = "avx2")]
 fn bits(bytes: &Groups, shift: usize, mask: i8) -> Groups {
     let (shift, mask) = (_mm_cvtsi32_si128(shift as i32), _mm256_set1_epi8(mask));
-    bytes.map(|b| _mm256_and_si256(_mm256_srl_epi16(b, shift), mask))
+    array(|g| _mm256_and_si256(_mm256_srl_epi16(bytes[g], shift), mask))
 }
 
 /// dw * scale and dmin * min of run `part`, from the first 16 bytes of a Q4_K or Q5_K block.
@@ -139,7 +140,7 @@ impl Format for Q5K {
         let low = bits(&nibbles, 4 * (part % 2), 15);
         let high = bits(&fifths, part, 1);
         let code = |i: usize| _mm256_or_si256(low[i], _mm256_slli_epi16::<4>(high[i]));
-        (std::array::from_fn(code), scales)
+        (array(code), scales)
     }
 
     #[inline]
@@ -202,7 +203,7 @@ impl Format for Q6K {
             twice(_mm256_slli_epi32::<24>(scales)),
             twice(_mm256_slli_epi32::<16>(scales)),
         ];
-        (std::array::from_fn(code), (scales, dw))
+        (array(code), (scales, dw))
     }
 
     /// Each half's sum of (code - 32) * q stays within the two i16 of a lane (8 * 32 * 127 is below
@@ -214,10 +215,10 @@ impl Format for Q6K {
         scales: &[Self::Scale; H],
         x: &[ActBlock; T],
     ) -> [[__m256i; H]; T] {
-        let offsets = x.each_ref().map(|x| offsets(x));
+        let offsets: [_; T] = array(|t| offsets(&x[t]));
         let mut isums = [[_mm256_setzero_si256(); H]; T];
         for half in 0..2 {
-            let mut sums = offsets.map(|offsets| [offsets[half]; H]);
+            let mut sums: [_; T] = array(|t| [offsets[t][half]; H]);
             for (g, weights) in panel.iter().enumerate().skip(4 * half).take(4) {
                 for (sums, x) in sums.iter_mut().zip(x) {
                     let q = four(x, g);

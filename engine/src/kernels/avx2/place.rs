@@ -9,6 +9,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use crate::formats::tiles::TILE_ROWS;
+use crate::kernels::array::array;
 
 /// Rows in the lanes of a register.
 pub(super) const ROWS: usize = 8;
@@ -157,7 +158,7 @@ impl Place for Tile {
     #[target_feature(enable = "avx2,f16c")]
     unsafe fn sixteen(self, at: usize) -> [__m256i; 4] {
         // SAFETY: four fields of four bytes for 16 rows, by the caller's promise.
-        std::array::from_fn(|g| unsafe {
+        array(|g| unsafe {
             let field = self.column.add((at + 4 * g) * TILE_ROWS + 4 * self.first);
             _mm256_loadu_si256(field.cast())
         })

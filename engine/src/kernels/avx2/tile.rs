@@ -14,6 +14,7 @@ use super::place::{Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::TILE_ROWS;
 use crate::kernels::activations::{ActBlock, Run};
+use crate::kernels::array::array;
 use crate::kernels::{Activations, Layout, Matrix, Precision, RUN};
 
 /// Registers of rows in a tile.
@@ -215,7 +216,8 @@ unsafe fn one_token<F: Format, P: Place>(
                 let (groups, scale) = part::<F, P>(*place, b);
                 for digit in 0..digits {
                     let x = &run.blocks(digit, b)[0];
-                    let [[isum]] = F::dots(&groups.map(|w| [w]), &[scale], std::array::from_ref(x));
+                    let panel: Panel<1> = array(|g| [groups[g]]);
+                    let [[isum]] = F::dots(&panel, &[scale], std::array::from_ref(x));
                     *acc = F::add::<false>(*acc, isum, scale, x);
                 }
             }
@@ -245,8 +247,10 @@ unsafe fn some_tokens<F: Format, P: Place>(
     for b in 0..blocks {
         // SAFETY: this function's features are the format's; the rows have block b.
         unsafe {
-            let [(low, low_scale), (high, high_scale)] = places.map(|place| part::<F, P>(place, b));
-            let panel = std::array::from_fn(|g| [low[g], high[g]]);
+            let [low, high] = places;
+            let (low, low_scale) = part::<F, P>(low, b);
+            let (high, high_scale) = part::<F, P>(high, b);
+            let panel: Panel<HALVES> = array(|g| [low[g], high[g]]);
             let scales = [low_scale, high_scale];
             let plain = F::is_plain(low_scale, least) && F::is_plain(high_scale, least);
             for digit in 0..digits {
