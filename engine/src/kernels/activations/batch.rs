@@ -9,8 +9,8 @@ use super::{ActBlock, Precision};
 /// Most tokens of a run.
 ///
 /// A kernel decodes a block of weights once and takes it to each token of a run, so the blocks of
-/// a run's tokens lie next to each other, k by k: at 2880 wide a run is 115 kB a digit.
-pub const RUN: usize = 32;
+/// a run's tokens lie next to each other, k by k: at 2880 wide a run is 173 kB a digit.
+pub const RUN: usize = 48;
 
 /// `n` activation vectors of width `k`, in f32 and (unless under `Precision::Reference`, and when
 /// `k` is a multiple of 32) quantised.
@@ -291,8 +291,8 @@ mod tests {
 
     #[test]
     fn groups_are_cut_into_runs() {
-        assert_eq!(runs(&[0, 0, 3, 3, 70]), [0, 3, 35, 67, 70]);
-        assert_eq!(runs(&[0, 32, 64]), [0, 32, 64]);
+        assert_eq!(runs(&[0, 0, 3, 3, 110]), [0, 3, 51, 99, 110]);
+        assert_eq!(runs(&[0, 48, 96]), [0, 48, 96]);
         assert_eq!(runs(&[0]), [0]);
     }
 
@@ -317,13 +317,13 @@ mod tests {
 
     #[test]
     fn runs_cover_the_tokens_asked_for() {
-        let a = batch(70, 32, &[0, 3, 3, 50, 70]);
+        let a = batch(70, 32, &[0, 3, 3, 53, 70]);
         let parts = |tokens| a.runs(tokens).map(|run| run.tokens).collect::<Vec<_>>();
-        assert_eq!(parts(0..70), [0..3, 3..35, 35..50, 50..70]);
-        assert_eq!(parts(4..36), [4..35, 35..36]);
+        assert_eq!(parts(0..70), [0..3, 3..51, 51..53, 53..70]);
+        assert_eq!(parts(4..52), [4..51, 51..52]);
         assert_eq!(parts(69..70), vec![69..70; 1]);
-        let run = a.runs(4..36).next().unwrap();
-        let expected: Vec<_> = (4..35).map(|t| *a.block(1, t, 0)).collect();
+        let run = a.runs(4..52).next().unwrap();
+        let expected: Vec<_> = (4..51).map(|t| *a.block(1, t, 0)).collect();
         assert_eq!(run.blocks(1, 0), expected);
     }
 

@@ -20,8 +20,8 @@ use crate::kernels::{Activations, Layout, Matrix, Precision, RUN};
 /// Registers of rows in a tile.
 pub(super) const HALVES: usize = TILE_ROWS / ROWS;
 /// Tokens that meet a register of weights while it is loaded: with two registers of rows, their
-/// sums fill half of the sixteen registers there are.
-const TOGETHER: usize = 4;
+/// sums fill twelve of the sixteen registers there are.
+const TOGETHER: usize = 6;
 
 /// 32 weights of each of `H` times eight rows: `[g][h]` holds weights 4g to 4g + 3, a row of
 /// register h in each 32-bit lane.
@@ -276,13 +276,21 @@ unsafe fn add_tokens<F: Format, const PLAIN: bool>(
     x: &[ActBlock],
     sums: &mut Sums,
 ) {
-    let (fours, rest) = x.as_chunks::<TOGETHER>();
-    let (four_sums, rest_sums) = sums.0[..x.len()].as_chunks_mut::<TOGETHER>();
+    let (sixes, rest) = x.as_chunks::<TOGETHER>();
+    let (six_sums, rest_sums) = sums.0[..x.len()].as_chunks_mut::<TOGETHER>();
     // SAFETY: by the caller's promise.
     unsafe {
-        for (x, sums) in fours.iter().zip(four_sums) {
+        for (x, sums) in sixes.iter().zip(six_sums) {
             together::<F, PLAIN, TOGETHER>(panel, scales, x, sums);
         }
+        let four = rest.len() & 4;
+        if four != 0
+            && let Some((x, _)) = rest.split_first_chunk()
+            && let Some((sums, _)) = rest_sums.split_first_chunk_mut()
+        {
+            together::<F, PLAIN, 4>(panel, scales, x, sums);
+        }
+        let (rest, rest_sums) = (&rest[four..], &mut rest_sums[four..]);
         if rest.len() & 2 != 0
             && let Some((x, _)) = rest.split_first_chunk()
             && let Some((sums, _)) = rest_sums.split_first_chunk_mut()
