@@ -106,6 +106,8 @@ pub fn products(
     }
     match isa.0 {
         Level::Scalar => scalar::products(product, factors, out, out_len),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => scalar::products(product, factors, out, out_len),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => super::avx2::products(product, factors, out, out_len),
         #[cfg(target_arch = "x86_64")]
@@ -124,6 +126,8 @@ pub fn soften(isa: Isa, scores: &mut [[f32; KEY_BLOCK]], tallies: &mut [Tally]) 
     assert_eq!(scores.len(), tallies.len(), "a tally a row");
     match isa.0 {
         Level::Scalar => scalar::soften(scores, tallies),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => scalar::soften(scores, tallies),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => super::avx2::soften(scores, tallies),
         #[cfg(target_arch = "x86_64")]

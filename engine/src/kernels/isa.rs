@@ -17,12 +17,16 @@ pub(super) enum Level {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
 }
 
 /// Every level that exists in this program, on this machine or not.
 #[cfg(target_arch = "x86_64")]
 const LEVELS: [Level; 3] = [Level::Scalar, Level::Avx2, Level::Avx512];
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+const LEVELS: [Level; 2] = [Level::Scalar, Level::Neon];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const LEVELS: [Level; 1] = [Level::Scalar];
 
 impl Level {
@@ -42,6 +46,13 @@ impl Level {
                     && is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512vnni")
+            }
+            // The kernels take bytes for words as little-endian machines lay them out.
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => {
+                cfg!(target_endian = "little")
+                    && std::arch::is_aarch64_feature_detected!("neon")
+                    && std::arch::is_aarch64_feature_detected!("dotprod")
             }
         }
     }
@@ -80,11 +91,11 @@ impl Isa {
     pub fn all_names() -> Vec<&'static str> {
         LEVELS.into_iter().map(|l| Isa::of(l).name()).collect()
     }
-    /// A level by name (`scalar`, `avx2`, `avx512`), if this machine has it.
+    /// A level by name (`scalar`, `avx2`, `avx512`, `neon`), if this machine has it.
     pub fn by_name(name: &str) -> Option<Isa> {
         Self::available().into_iter().find(|isa| isa.name() == name)
     }
-    /// `scalar`, `avx2`, `avx512`.
+    /// `scalar`, `avx2`, `avx512`, `neon`.
     pub fn name(self) -> &'static str {
         match self.0 {
             Level::Scalar => "scalar",
@@ -92,6 +103,8 @@ impl Isa {
             Level::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => "avx512",
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => "neon",
         }
     }
 }

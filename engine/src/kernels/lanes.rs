@@ -1,7 +1,9 @@
 //! Sixteen f32 lanes, each with its own sums: products are rounded, then added, lane by lane.
 //! Left to itself the compiler keeps such lanes in scalar registers, so on x86-64 they are spelled
-//! in SSE2. The bits are the same everywhere.
+//! in SSE2, on 64-bit Arm in NEON. The bits are the same everywhere.
 
+#[cfg(target_arch = "aarch64")]
+use super::neon::Quad;
 #[cfg(target_arch = "x86_64")]
 use super::sse2::Quad;
 
@@ -9,11 +11,11 @@ use super::sse2::Quad;
 pub const LANES: usize = 16;
 
 /// Four lanes.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[derive(Clone, Copy)]
 struct Quad([f32; 4]);
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 impl Quad {
     #[inline]
     fn splat(x: f32) -> Self {

@@ -159,6 +159,8 @@ fn quantised(
         Level::Avx2 => super::avx2::quantised(w, rows, x, tokens, precision, out),
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => super::avx512::quantised(w, rows, x, tokens, precision, out),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => super::neon::quantised(w, rows, x, tokens, precision, out),
     }
 }
 
@@ -191,6 +193,8 @@ fn float_rows(
                 Level::Avx2 => super::avx2::dot_rows(&expanded, x),
                 #[cfg(target_arch = "x86_64")]
                 Level::Avx512 => super::avx512::dot_rows(&expanded, x),
+                #[cfg(target_arch = "aarch64")]
+                Level::Neon => super::neon::dot_rows(&expanded, x),
             };
             let at = (t - tokens.start) * width + (first - rows.start);
             out[at..at + count].copy_from_slice(&dots[..count]);

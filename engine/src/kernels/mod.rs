@@ -19,6 +19,8 @@ mod fp_env;
 mod isa;
 mod lanes;
 mod matmul;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 pub mod peak;
 mod planes;
 mod scalar;

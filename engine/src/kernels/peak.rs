@@ -37,6 +37,12 @@ impl PeakLoop {
                 operations: super::avx512::peak::INT8_OPERATIONS,
                 run: super::avx512::peak::int8,
             },
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => Self {
+                instructions: "sdot, 128 bits",
+                operations: super::neon::peak::INT8_OPERATIONS,
+                run: super::neon::peak::int8,
+            },
         }
     }
 
@@ -74,6 +80,12 @@ impl PeakLoop {
                 operations: super::avx512::peak::F32_OPERATIONS,
                 run: super::avx512::peak::f32_mul_add,
             },
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => Self {
+                instructions: "fmul and fadd, 128 bits",
+                operations: super::neon::peak::F32_OPERATIONS,
+                run: super::neon::peak::f32_mul_add,
+            },
         }
     }
 
@@ -92,6 +104,12 @@ impl PeakLoop {
                 instructions: "vfmadd, 512 bits",
                 operations: super::avx512::peak::F32_OPERATIONS,
                 run: super::avx512::peak::f32_fma,
+            }),
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => Some(Self {
+                instructions: "fmla, 128 bits",
+                operations: super::neon::peak::F32_OPERATIONS,
+                run: super::neon::peak::f32_fma,
             }),
             _ => None,
         }
@@ -112,6 +130,8 @@ pub fn read_all(isa: Isa, bytes: &[u8]) -> u64 {
         Level::Avx2 => super::avx2::peak::read_all(bytes),
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => super::avx512::peak::read_all(bytes),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => super::neon::peak::read_all(bytes),
     }
 }
 
@@ -123,6 +143,8 @@ pub fn read_instructions(isa: Isa) -> &'static str {
         Level::Avx2 => "256-bit loads",
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => "512-bit loads",
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => "128-bit loads",
     }
 }
 

@@ -4,7 +4,7 @@ mod batch;
 mod block;
 mod precision;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) use batch::Run;
 pub use batch::{Activations, RUN};
 pub use block::{ActBlock, MAX_ACTIVATION};

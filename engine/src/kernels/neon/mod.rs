@@ -1,0 +1,17 @@
+//! NEON kernels for 64-bit Arm with the dot-product extension: four rows in the lanes of a
+//! register. (Attention takes the scalar twins at this level.)
+
+mod floats;
+mod formats;
+mod fpcr;
+mod instructions;
+mod k_quants;
+pub(super) mod peak;
+mod place;
+mod quad;
+mod tile;
+
+pub(super) use floats::dot_rows;
+pub(super) use fpcr::{fpcr, set_fpcr};
+pub(super) use quad::Quad;
+pub(super) use tile::quantised;
