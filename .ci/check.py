@@ -1,6 +1,7 @@
 """Checks of what a CI run left behind, for `.ci/run`.
 
 check.py tests OUTPUT   every test of the sources ran: none ignored, filtered out or skipped
+check.py arm OUTPUT     the kernels' tests ran for 64-bit Arm, NEON among the levels
 check.py demo JSON      the demo passed, its report and chart hold something; prints the archive
 """
 
@@ -14,14 +15,12 @@ LEFT_OUT = re.compile(r"NOT TESTED: (.*)")
 ALLOWED = re.compile(r"kernel level \w+ is not on this machine")
 
 
-def written_tests():
-    """How many tests the sources hold."""
-    files = [
-        path
-        for crate in ("engine", "harness")
-        for folder in ("src", "tests")
-        for path in Path(crate, folder).rglob("*.rs")
-    ]
+FOLDERS = [Path(crate, folder) for crate in ("engine", "harness") for folder in ("src", "tests")]
+
+
+def written_tests(folders):
+    """How many tests the sources in some folders hold."""
+    files = [path for folder in folders for path in folder.rglob("*.rs")]
     return sum(len(re.findall(r"^\s*#\[test\]", path.read_text(), re.M)) for path in files)
 
 
@@ -36,7 +35,7 @@ def check_tests(text):
     documented = sum(
         int(n) for n in re.findall(r"Doc-tests .*?\n\nrunning (\d+) tests?\n", text, re.S)
     )
-    written = written_tests()
+    written = written_tests(FOLDERS)
     ran = totals["passed"] - documented
     if written == 0 or ran < written:
         wrong.append(f"the sources hold {written} tests and {ran} passed")
@@ -48,6 +47,22 @@ def check_tests(text):
         if not ALLOWED.fullmatch(what):
             wrong.append(f"left out: {what}")
     print(f"{ran} of {written} tests passed, {documented} examples in {len(results)} programs")
+    return wrong
+
+
+def check_arm(text):
+    """Gives what is wrong, a line each."""
+    wrong = []
+    written = written_tests([Path("engine", "src", "kernels")])
+    ran = len(re.findall(r"^test kernels::\S+ \.\.\. ok$", text, re.M))
+    if written == 0 or ran != written:
+        wrong.append(f"the kernels' sources hold {written} tests and {ran} passed for Arm")
+    if not re.search(r"^test result: ok\. \d+ passed; 0 failed; 0 ignored;", text, re.M):
+        wrong.append("the tests for Arm did not pass")
+    if "kernel level neon: bits compared with the scalar twins" not in text:
+        wrong.append("level neon was not among those compared")
+    wrong += [f"left out: {what}" for what in LEFT_OUT.findall(text)]
+    print(f"{ran} of {written} of the kernels' tests passed for 64-bit Arm")
     return wrong
 
 
@@ -74,6 +89,8 @@ def main():
     text = Path(path).read_text()
     if what == "tests":
         wrong = check_tests(text)
+    elif what == "arm":
+        wrong = check_arm(text)
     else:
         facts = json.loads(text)
         wrong = check_demo(facts)

@@ -16,6 +16,8 @@ mod elementary;
 #[cfg(test)]
 pub(crate) mod fault;
 mod fp_env;
+#[cfg(test)]
+mod golden_tests;
 mod isa;
 mod lanes;
 mod matmul;

@@ -85,6 +85,16 @@ fn weights(ty: GgmlType, rows: usize, cols: usize, kind: Kind, words: &mut Words
     bytes
 }
 
+/// Usual weights.
+pub(super) fn weights_of_seed(ty: GgmlType, rows: usize, cols: usize, seed: u64) -> Vec<u8> {
+    weights(ty, rows, cols, Kind::Usual, &mut Words(seed))
+}
+
+/// Usual activations.
+pub(super) fn activations_of_seed(n: usize, k: usize, seed: u64) -> Vec<f32> {
+    activations(n, k, Kind::Usual, &mut Words(seed))
+}
+
 /// The width of as many blocks of this type as `cols` has blocks of 32.
 fn wide(ty: GgmlType, cols: usize) -> usize {
     cols / 32 * ty.block_len().max(32)

@@ -75,16 +75,18 @@ impl Format for Mxfp4 {
             )
         };
         let e = vsubq_s32(vreinterpretq_s32_u32(e), vdupq_n_s32(128));
-        (
-            codes.map(|c| vqtbl1q_s8(table, c)),
-            vshlq_n_s32::<23>(e),
-        )
+        (codes.map(|c| vqtbl1q_s8(table, c)), vshlq_n_s32::<23>(e))
     }
 
     /// isum * s is exact, so that a fused addition gives the same bits.
     #[inline]
     #[target_feature(enable = "neon,dotprod")]
-    unsafe fn add(acc: float32x4_t, isum: int32x4_t, scale: int32x4_t, x: &ActBlock) -> float32x4_t {
+    unsafe fn add(
+        acc: float32x4_t,
+        isum: int32x4_t,
+        scale: int32x4_t,
+        x: &ActBlock,
+    ) -> float32x4_t {
         let bits = vaddq_s32(vdupq_n_s32(x.d.to_bits() as i32), scale);
         let keep = vcgeq_s32(bits, vdupq_n_s32(LEAST_SCALE_BITS));
         let s = vandq_u32(vreinterpretq_u32_s32(bits), keep);

@@ -210,9 +210,8 @@ unsafe fn one_run<F: Format, P: Place>(
 ) {
     for b in 0..blocks {
         // SAFETY: this function's features are the format's; the rows have block b.
-        let decoded = places.map(|place| unsafe {
-            F::decode(place.forward(b / F::PARTS, F::BYTES), b % F::PARTS)
-        });
+        let decoded = places
+            .map(|place| unsafe { F::decode(place.forward(b / F::PARTS, F::BYTES), b % F::PARTS) });
         let panel = decoded.map(|(groups, _)| groups);
         let scales = decoded.map(|(_, scale)| scale);
         for digit in 0..digits {
@@ -235,7 +234,12 @@ fn add_tokens<F: Format>(
     for (x, sums) in fours.iter().zip(four_sums) {
         together::<F, TOGETHER>(panel, scales, x, sums);
     }
-    for (x, sums) in rest.as_chunks::<1>().0.iter().zip(rest_sums.as_chunks_mut::<1>().0) {
+    for (x, sums) in rest
+        .as_chunks::<1>()
+        .0
+        .iter()
+        .zip(rest_sums.as_chunks_mut::<1>().0)
+    {
         together::<F, 1>(panel, scales, x, sums);
     }
 }
