@@ -51,6 +51,8 @@ pub struct Product<'a> {
     pub steps: Range<usize>,
     /// The panels taken.
     pub taken: Range<usize>,
+    /// What is likely to come next, to be fetched meanwhile. It changes no result.
+    pub next: Option<Panels<'a>>,
 }
 
 impl Product<'_> {

@@ -90,6 +90,7 @@ fn compare(shape: Shape, kind: Kind, seed: u64) {
                     depth,
                     steps: steps.clone(),
                     taken: taken.clone(),
+                    next: Some(held),
                 };
                 for isa in Isa::available() {
                     let mut out = before.clone();

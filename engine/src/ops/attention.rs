@@ -40,6 +40,10 @@ pub struct Place {
 /// Rows, of tokens and heads, that go through the keys together, where there are as many.
 const ROWS: usize = 64;
 
+/// With so few rows the keys and values come from memory more slowly than they are multiplied,
+/// and are fetched ahead.
+const FEW_ROWS: usize = 16;
+
 /// Attention of the queries `q`, `[n, heads, head_dim]`, at `places`, each within its own
 /// sequence, whose tokens lie together and in order: `caches`, one a segment, hold the keys and
 /// values of all positions that are seen, their own included. `sinks`, one logit a head, join the
@@ -134,6 +138,7 @@ impl Rows<'_> {
         let mut sums = vec![0.0f32; rows * padded];
 
         let blocks = self.sees(0).start / KEY_BLOCK..self.sees(tokens - 1).end.div_ceil(KEY_BLOCK);
+        let (few, last) = (rows <= FEW_ROWS, blocks.end);
         for block in blocks {
             for (row, tally) in tallies.iter_mut().enumerate() {
                 tally.seen = within(self.sees(row / heads), block);
@@ -155,6 +160,7 @@ impl Rows<'_> {
                 depth: dim,
                 steps: 0..dim,
                 taken: from / LANES..to.div_ceil(LANES),
+                next: few.then(|| self.cache.values(self.kv_head, block)),
             };
             products(isa, &keys, None, scores.as_flattened_mut(), KEY_BLOCK);
             soften(isa, &mut scores, &mut tallies);
@@ -173,6 +179,8 @@ impl Rows<'_> {
                     depth: KEY_BLOCK,
                     steps: run[0].seen.clone(),
                     taken: 0..padded / LANES,
+                    next: (few && block + 1 < last)
+                        .then(|| self.cache.keys(self.kv_head, block + 1)),
                 };
                 if !values.steps.is_empty() {
                     let sums = &mut sums[these.start * padded..these.end * padded];

@@ -120,6 +120,7 @@ unsafe fn all<E: Element>(at: At, panels: *const E, product: &Product<'_>, n: us
     // SAFETY: rows and panels below are those of the caller's promise.
     unsafe {
         for p in taken.clone() {
+            fetch(product, p);
             let panel = panels.add(p * at.panel_len);
             for r in (0..whole).step_by(ROWS) {
                 tile::<E, ROWS, 1>(at.row(r), panel, p * LANES);
@@ -171,6 +172,7 @@ unsafe fn widened(at: At, panels: *const f16, product: &Product<'_>, n: usize) {
     let mut wide = MaybeUninit::<[f32; WIDENED * LANES]>::uninit();
     let wide = wide.as_mut_ptr().cast::<f32>();
     for p in product.taken.clone() {
+        fetch(product, p);
         // SAFETY: `at.steps` steps of a panel taken, and as many in `wide`, which are all written
         // before they are read; then as [`all`], with this panel alone.
         unsafe {
@@ -194,6 +196,22 @@ unsafe fn widened(at: At, panels: *const f16, product: &Product<'_>, n: usize) {
                 _ => {}
             }
         }
+    }
+}
+
+/// Asks for the share of the next panels that falls to panel `p` of these.
+#[inline]
+fn fetch(product: &Product<'_>, p: usize) {
+    let (start, bytes) = match product.next {
+        None => return,
+        Some(Panels::F32(x)) => (x.as_ptr().cast::<i8>(), size_of_val(x)),
+        Some(Panels::F16(x)) => (x.as_ptr().cast::<i8>(), size_of_val(x)),
+    };
+    let share = bytes.div_ceil(product.taken.len().max(1));
+    let from = (p - product.taken.start) * share;
+    for line in (from..(from + share).min(bytes)).step_by(64) {
+        // SAFETY: prefetching has no effect but on caches, at any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line)) };
     }
 }
 
