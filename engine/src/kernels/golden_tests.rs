@@ -84,6 +84,7 @@ fn attention(isa: Isa, lines: &mut String) {
             depth,
             steps: 0..depth,
             taken: 0..panels,
+            next: None,
         };
         let mut out = vec![0.0; n * KEY_BLOCK];
         products(isa, &product, None, &mut out, KEY_BLOCK);
