@@ -5,7 +5,7 @@
 //! and the token alone.
 
 mod activations;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", test))]
 mod array;
 mod attention;
 #[cfg(target_arch = "x86_64")]
