@@ -117,6 +117,22 @@ fn a_fault_in_a_tile_is_found_in_its_row() {
 }
 
 #[test]
+fn a_link_has_the_store_of_what_it_leads_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let [model, link] = ["model.gguf", "another-name.gguf"].map(|name| folder.path().join(name));
+    fs::copy(golden::model_path(&golden::read("gpt-oss-8x4")), &model).unwrap();
+    std::os::unix::fs::symlink(&model, &link).unwrap();
+    let prelude = |path: &Path| store::Prelude::of(&GgufFile::open(path).unwrap()).unwrap();
+    let packed = prelude(&model);
+    assert!(packed.same_source(&prelude(&link)));
+    // A renaming changes the file's time of change: another source, as far as anyone can tell.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let renamed = folder.path().join("renamed.gguf");
+    fs::rename(&model, &renamed).unwrap();
+    assert!(!packed.same_source(&prelude(&renamed)));
+}
+
+#[test]
 fn packers_of_one_store_wait_for_each_other() {
     let model = golden::model_path(&golden::read("gpt-oss-8x4"));
     let folder = tempfile::tempdir().unwrap();

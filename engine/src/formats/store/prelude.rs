@@ -68,10 +68,11 @@ impl Prelude {
         })
     }
 
-    /// Whether both come from the same files, by name, length and times. The time of change is
-    /// among them because tools that set a file's modification time cannot set that.
+    /// Whether both come from the same files, by length and times. The time of change is among
+    /// them because tools that set a file's modification time cannot set that, and it is that of a
+    /// renaming too; names are not, since a link's is another one.
     pub fn same_source(&self, other: &Self) -> bool {
-        let facts = |p: &SourcePart| (p.name.clone(), p.bytes, p.modified_ns, p.changed_ns);
+        let facts = |p: &SourcePart| (p.bytes, p.modified_ns, p.changed_ns);
         self.parts
             .iter()
             .map(facts)
