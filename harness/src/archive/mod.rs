@@ -15,7 +15,7 @@ pub(crate) use disk::short;
 pub use disk::{hash_file, sha256_hex};
 pub use error::ArchiveError;
 pub use event::Event;
-pub use format::{CHANGELOG, PREDICATE_TYPE, SCHEMA, STATEMENT_TYPE};
+pub use format::{CHANGELOG, PREDICATE_TYPE, SCHEMA, STATEMENT_TYPE, minor};
 pub use layout::{list_files, session_folder_name, utc_rfc3339};
 pub use reader::{Archive, Facts, SessionFacts};
 pub use seal::{Manifest, Subject, check_seal, manifest_bytes};

@@ -68,13 +68,15 @@ pub fn manifest_bytes(archive: &Path, verdict: &Verdict) -> Result<Vec<u8>, Arch
     }
     let verdict = serde_json::to_value(verdict)
         .map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))?;
+    let plan = read_value(archive, PLAN)?;
+    let schema = plan.get("schema").and_then(Value::as_str);
     let manifest = Manifest {
         statement: STATEMENT_TYPE.into(),
         subject,
         predicate_type: PREDICATE_TYPE.into(),
         predicate: Predicate {
-            schema: SCHEMA.into(),
-            plan: read_value(archive, PLAN)?,
+            schema: schema.unwrap_or(SCHEMA).into(),
+            plan,
             host: read_value(archive, HOST)?,
             verdict,
         },

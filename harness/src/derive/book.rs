@@ -12,7 +12,7 @@ use super::metric::Metric;
 use super::request::engine_decode_name;
 use super::session::{SessionFigures, arm_figures, session_figures};
 use super::verdict::{Verdict, three_digits, verdict};
-use crate::archive::{Facts, SCHEMA};
+use crate::archive::Facts;
 use crate::stats::minimum_detectable_effect;
 use crate::study::{Plan, Role, StudyFile};
 
@@ -193,7 +193,7 @@ pub fn derive(facts: &Facts) -> Figures {
     }
     let expect_cached = file.as_ref().map(|f| f.workload.expect_cached);
     let mut figures = Figures {
-        schema: SCHEMA.into(),
+        schema: facts.plan.schema.clone(),
         study: facts.plan.study.clone(),
         arms: arms.clone(),
         verdict: Verdict::default(),

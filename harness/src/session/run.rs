@@ -94,7 +94,7 @@ fn broken(archive: &ArchiveWriter) -> impl FnOnce(ArchiveError) -> RunError {
 }
 
 fn open_archive(study: &Study, options: &RunOptions) -> Result<ArchiveWriter, RunError> {
-    let plan = Plan::of(study);
+    let mut plan = Plan::of(study);
     let host = HostFacts::collect(&options.checkout, options.versions.clone());
     let Some(path) = &options.resume else {
         return ArchiveWriter::create(
@@ -119,6 +119,8 @@ fn open_archive(study: &Study, options: &RunOptions) -> Result<ArchiveWriter, Ru
             archive: Some(path.clone()),
         },
     })?;
+    // An archive goes on in the format that it was begun in.
+    plan.schema.clone_from(&archive.plan().schema);
     let other = |reason: &str| RunError::OtherStudy {
         archive: path.clone(),
         reason: reason.to_owned(),

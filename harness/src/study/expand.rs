@@ -2,6 +2,7 @@
 
 use super::coin::SplitMix64;
 use super::{Plan, PlannedSession, Role, Study};
+use crate::archive::SCHEMA;
 
 impl Plan {
     /// The plan of a study: nothing in it depends on the machine or on a result.
@@ -15,7 +16,7 @@ impl Plan {
                 .collect()
         };
         Self {
-            schema: "1.0".to_owned(),
+            schema: SCHEMA.to_owned(),
             study: study.name.clone(),
             study_sha256: study.sha256.clone(),
             seed: study.seed,

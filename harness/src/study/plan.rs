@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::archive::minor;
+
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -54,6 +56,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Minor version of the archive format that this plan's archive is in: figures newer than it
+    /// are not derived.
+    pub fn minor(&self) -> u32 {
+        minor(&self.schema)
+    }
+
     /// How many pairs of sessions it has.
     pub fn pairs(&self) -> usize {
         let pairs: BTreeSet<u32> = self.sessions.iter().filter_map(|s| s.pair).collect();

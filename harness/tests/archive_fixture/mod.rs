@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use palindrome_harness::archive::{Archive, ArchiveWriter, sha256_hex};
+use palindrome_harness::archive::{Archive, ArchiveWriter, SCHEMA, sha256_hex};
 use palindrome_harness::derive::derive;
 use palindrome_harness::host::{CheckoutFacts, HostFacts, HostSample};
 use palindrome_harness::replay::{
@@ -68,7 +68,7 @@ pub fn plan(coins: &[bool]) -> Plan {
         }
     }
     Plan {
-        schema: "1.0".into(),
+        schema: SCHEMA.into(),
         study: "fixture".into(),
         study_sha256: sha256_hex(study(coins).as_bytes()),
         seed: (0..1000)
