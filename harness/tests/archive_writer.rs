@@ -21,6 +21,7 @@ fn record(stream: &str) -> (RequestRecord, palindrome_harness::replay::RawRespon
         body_sha256: String::new(),
         scored: true,
         stream: stream.into(),
+        ..RequestHeader::default()
     };
     (RequestRecord::assemble(header, &raw, ServerKind::Mock), raw)
 }

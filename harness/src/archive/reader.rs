@@ -68,7 +68,13 @@ impl SessionFacts {
     /// afterwards.
     pub fn prompt_hash<'a>(&'a self, request: &'a RequestRecord) -> Option<&'a str> {
         request.prompt_hash.as_deref().or_else(|| {
-            let asked = self.prompts.iter().find(|p| p.index == request.index)?;
+            // Each body is asked for once, under the index of its first request.
+            let asked = self.prompts.iter();
+            let same = |p: &&PromptRecord| p.index == request.index;
+            let asked = asked
+                .clone()
+                .find(same)
+                .or_else(|| asked.clone().find(|p| p.body == request.body))?;
             asked.prompt_hash.as_deref()
         })
     }

@@ -8,8 +8,10 @@ use toml::Spanned;
 use super::Audit;
 use super::evidence::Evidence;
 use super::words::differ;
-use crate::archive::{Archive, Event, hash_file, session_folder_name, sha256_hex};
-use crate::study::{StudyFile, archived_name, coins, order as session_order};
+use crate::archive::{Archive, Event, SessionFacts, hash_file, session_folder_name, sha256_hex};
+use crate::study::{
+    Plan, StudyFile, Way, archived_name, coins, order as session_order, written_phases,
+};
 
 /// Checks study file, bodies, the set of sessions, their arms and their order in time.
 pub(super) fn check(archive: &Archive, evidence: &Evidence, audit: &mut Audit) {
@@ -50,6 +52,16 @@ fn expansion(archive: &Archive, file: &StudyFile, audit: &mut Audit) {
         (
             "sessions",
             plan.sessions == session_order(&arms, &again, file.burn_in),
+        ),
+        ("protocol", plan.protocol == file.protocol()),
+        (
+            "phases",
+            plan.phases
+                == written_phases(
+                    &file.protocol(),
+                    &named(&workload.warmups),
+                    &named(workload.bodies.as_ref()),
+                ),
         ),
         (
             "bodies",
@@ -146,10 +158,7 @@ fn order(evidence: &Evidence, audit: &mut Audit) {
             ("launch.json launched_ns", session.launch.launched_ns),
             ("launch.json ready_ns", session.launch.ready_ns),
         ];
-        for r in &session.requests {
-            times.push(("requests.jsonl sent_ns", r.sent_ns));
-            times.push(("requests.jsonl done_ns", r.done_ns));
-        }
+        phases(&evidence.facts.plan, session, &mut times);
         times.push(("end.json ended_ns", session.end.ended_ns));
         for step in times.windows(2) {
             if step[1].1 < step[0].1 {
@@ -178,6 +187,25 @@ fn order(evidence: &Evidence, audit: &mut Audit) {
             );
         }
         before = Some((name, session.end.ended_ns));
+    }
+}
+
+/// The times of a session's requests in an order in which they cannot run backwards: request by
+/// request, or, of requests in flight together, from the first one written to the last one's end.
+fn phases(plan: &Plan, session: &SessionFacts, times: &mut Vec<(&'static str, u64)>) {
+    let mut rest = session.requests.as_slice();
+    for phase in plan.phases() {
+        let (now, later) = rest.split_at(phase.requests.len().min(rest.len()));
+        rest = later;
+        let sent = now.iter().map(|r| ("requests.jsonl sent_ns", r.sent_ns));
+        let done = now.iter().map(|r| ("requests.jsonl done_ns", r.done_ns));
+        match phase.way {
+            Way::OneByOne => times.extend(sent.zip(done).flat_map(|(sent, done)| [sent, done])),
+            Way::Together => {
+                times.extend(sent.min_by_key(|(_, ns)| *ns));
+                times.extend(done.max_by_key(|(_, ns)| *ns));
+            }
+        }
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use super::Audit;
 use super::evidence::Evidence;
 use super::words::{differ, differences};
 use crate::archive::{Archive, SessionFacts};
-use crate::study::ExpectCached;
+use crate::study::{ExpectCached, Plan};
 
 /// Recomputes every request's record from its raw stream and puts it in the record's place, for
 /// figures to be derived from.
@@ -20,7 +22,7 @@ pub(super) fn check(archive: &Archive, evidence: &mut Evidence, audit: &mut Audi
         }
         prompts(session, audit);
         if let Some(expected) = expected {
-            cached(session, expected, audit);
+            cached(archive.plan(), session, expected, audit);
         }
     }
 }
@@ -28,14 +30,7 @@ pub(super) fn check(archive: &Archive, evidence: &mut Evidence, audit: &mut Audi
 /// Requests against the plan's bodies and against the files in `streams/`.
 fn followed(archive: &Archive, session: &SessionFacts, audit: &mut Audit) {
     let file = format!("sessions/{}/requests.jsonl", session.name());
-    let bodies = &archive.plan().bodies;
-    let planned: Vec<_> = archive
-        .plan()
-        .warmups
-        .iter()
-        .map(|b| (false, b))
-        .chain(bodies.iter().map(|b| (true, b)))
-        .collect();
+    let planned = archive.plan().steps();
     if session.end.error.is_none() && session.requests.len() != planned.len() {
         audit.fail(
             &file,
@@ -46,19 +41,15 @@ fn followed(archive: &Archive, session: &SessionFacts, audit: &mut Audit) {
             ),
         );
     }
-    for (r, (scored, (name, sha256))) in session.requests.iter().zip(&planned) {
-        for (field, found, expected) in [
-            ("body", &r.body, name),
-            ("body_sha256", &r.body_sha256, sha256),
-            ("scored", &r.scored.to_string(), &scored.to_string()),
-        ] {
-            if found != expected {
-                audit.fail(
-                    &file,
-                    format!("{}/{field}", r.index),
-                    format!("{} by plan.json", differ(found.clone(), expected.clone())),
-                );
-            }
+    for (r, step) in session.requests.iter().zip(&planned) {
+        let found = json!({ "body": r.body, "body_sha256": r.body_sha256, "scored": r.scored, "phase": r.phase });
+        let expected = json!({ "body": step.body, "body_sha256": step.sha256, "scored": step.scored, "phase": step.phase });
+        for (field, found, expected) in differences(&found, &expected) {
+            audit.fail(
+                &file,
+                format!("{}/{field}", r.index),
+                format!("{} by plan.json", differ(found, expected)),
+            );
         }
     }
     for (i, r) in session.requests.iter().enumerate() {
@@ -146,12 +137,12 @@ fn recompute(archive: &Archive, session: &mut SessionFacts, i: usize, audit: &mu
 }
 
 /// Cached prompt tokens against what the study declares; a failed session says so itself.
-fn cached(session: &SessionFacts, expected: ExpectCached, audit: &mut Audit) {
+fn cached(plan: &Plan, session: &SessionFacts, expected: ExpectCached, audit: &mut Audit) {
     if session.end.error.is_some() {
         return;
     }
-    for r in &session.requests {
-        if let Some(what) = expected.broken_by(r.index, r.cached_tokens) {
+    for (r, step) in session.requests.iter().zip(plan.steps()) {
+        if let Some(what) = step.cache_broken(expected, r.cached_tokens) {
             audit.fail(
                 format!("sessions/{}/requests.jsonl", session.name()),
                 format!("{}/cached_tokens", r.index),

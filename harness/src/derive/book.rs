@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Formula;
+use super::alone::{Alone, alone};
 use super::compare::{Comparison, compare};
 use super::figure::{AnyFigure, Fact, Figure, Published, Unit};
 use super::identity::{Identity, identities};
@@ -14,7 +15,7 @@ use super::session::{SessionFigures, arm_figures, session_figures};
 use super::verdict::{Verdict, three_digits, verdict};
 use crate::archive::Facts;
 use crate::stats::minimum_detectable_effect;
-use crate::study::{Plan, Role, StudyFile};
+use crate::study::{Plan, Protocol, Role, StudyFile};
 
 /// Figures as they are added.
 #[derive(Debug, Default)]
@@ -40,8 +41,12 @@ pub struct Figures {
     question: Option<String>,
     #[serde(default)]
     primary: Metric,
+    #[serde(default, skip_serializing_if = "Protocol::is_fresh")]
+    protocol: Protocol,
     comparisons: Vec<Comparison>,
     identity: Vec<Identity>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    alone: Vec<Alone>,
     #[serde(rename = "figures")]
     all: Vec<Published>,
 }
@@ -80,6 +85,21 @@ impl Figures {
     /// The metric that the study declares to be about.
     pub fn primary(&self) -> Metric {
         self.primary
+    }
+
+    /// How the sessions replayed their bodies.
+    pub fn protocol(&self) -> &Protocol {
+        &self.protocol
+    }
+
+    /// The compared metrics, in the order of tables.
+    pub fn metrics(&self) -> &'static [Metric] {
+        Metric::of(&self.protocol)
+    }
+
+    /// Answers in company next to the same requests alone, by arm; none where a study does not ask.
+    pub fn alone(&self) -> &[Alone] {
+        &self.alone
     }
 
     /// Comparisons of hashes that break what the study declares: an arm that did not repeat itself.
@@ -158,7 +178,7 @@ pub fn derive(facts: &Facts) -> Figures {
     let sessions: Vec<SessionFigures<'_>> = facts
         .sessions
         .iter()
-        .map(|s| session_figures(&mut book, s))
+        .map(|s| session_figures(&mut book, &facts.plan, s))
         .collect();
     let arms = &facts.plan.arms;
     let mut totals = Vec::new();
@@ -174,6 +194,7 @@ pub fn derive(facts: &Facts) -> Figures {
             .map(|s| s.launch.kind);
         totals.push(arm_figures(
             &mut book,
+            &facts.plan.protocol,
             arm,
             kind.map(engine_decode_name),
             &scored,
@@ -188,9 +209,14 @@ pub fn derive(facts: &Facts) -> Figures {
     let mut with_totals = arms.iter().map(String::as_str).zip(&totals);
     if let Some(base) = with_totals.next() {
         for other in with_totals {
-            comparisons.extend(compare(&mut book, &sessions, base, other));
+            let protocol = &facts.plan.protocol;
+            comparisons.extend(compare(&mut book, protocol, &sessions, base, other));
         }
     }
+    let alone = arms
+        .iter()
+        .filter_map(|arm| alone(&mut book, arm, &facts.sessions, &sessions))
+        .collect();
     let expect_cached = file.as_ref().map(|f| f.workload.expect_cached);
     let mut figures = Figures {
         schema: facts.plan.schema.clone(),
@@ -198,7 +224,9 @@ pub fn derive(facts: &Facts) -> Figures {
         arms: arms.clone(),
         verdict: Verdict::default(),
         comparisons,
-        primary: file.as_ref().map(|f| f.primary).unwrap_or_default(),
+        primary: file.as_ref().map(StudyFile::primary).unwrap_or_default(),
+        protocol: facts.plan.protocol.clone(),
+        alone,
         question: file.and_then(|f| f.question),
         identity: identities(arms, &facts.sessions, class),
         all: book.figures,

@@ -9,6 +9,7 @@ use super::figure::{AnyFigure, Calculated, Figure, Published, Unit};
 use super::session::{SessionFigures, Totals};
 use super::{Figures, Formula, Metric};
 use crate::stats::{MAX_QUARTETS, NoInterval, PairOrder};
+use crate::study::Protocol;
 
 /// One metric of one arm against the study's first arm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +56,38 @@ struct Pair<'a> {
     other: &'a SessionFigures<'a>,
 }
 
+impl Pair<'_> {
+    /// Publishes the pair's log-ratio: of the sessions' own figures where they have one, else the
+    /// median over requests.
+    fn effect(&self, book: &mut Book, metric: Metric, scope: &str) -> Figure<Calculated> {
+        let id = format!("{scope}/log_ratio");
+        if metric.of_session() {
+            let own: Vec<&dyn AnyFigure> = [self.base, self.other]
+                .into_iter()
+                .filter_map(|s| s.metric(metric))
+                .collect();
+            return book.add(Figure::by(id, Unit::LogRatio, &Formula::LogRatio, &own));
+        }
+        let mut ratios: Vec<Figure<Calculated>> = Vec::new();
+        for a in self.base.scored() {
+            let Some(b) = self.other.scored().find(|b| b.index == a.index) else {
+                continue;
+            };
+            if let (Some(from), Some(to)) = (a.metric(metric), b.metric(metric)) {
+                let id = format!("{scope}/request/{:03}/log_ratio", a.index);
+                let inputs = [from, to];
+                ratios.push(book.add(Figure::by(id, Unit::LogRatio, &Formula::LogRatio, &inputs)));
+            }
+        }
+        book.add(Figure::by(
+            id,
+            Unit::LogRatio,
+            &Formula::Median,
+            &erase(&ratios),
+        ))
+    }
+}
+
 fn pairs_of<'a>(sessions: &'a [SessionFigures<'a>], base: &str, other: &str) -> Vec<Pair<'a>> {
     let mut groups: BTreeMap<u32, Vec<&SessionFigures<'_>>> = BTreeMap::new();
     for session in sessions {
@@ -89,20 +122,23 @@ fn pairs_of<'a>(sessions: &'a [SessionFigures<'a>], base: &str, other: &str) -> 
 /// quotient of their totals.
 pub(super) fn compare(
     book: &mut Book,
+    protocol: &Protocol,
     sessions: &[SessionFigures<'_>],
     (base, base_totals): (&str, &Totals),
     (other, other_totals): (&str, &Totals),
 ) -> Vec<Comparison> {
     let pairs = pairs_of(sessions, base, other);
     let mut comparisons = Vec::new();
-    for metric in Metric::ALL {
+    for &metric in Metric::of(protocol) {
         let comparison = compare_metric(book, &pairs, metric, base, other);
-        book.add(Figure::by(
-            comparison.quotient_of_totals(),
-            Unit::Ratio,
-            &Formula::Quotient,
-            &[other_totals.metric(metric), base_totals.metric(metric)],
-        ));
+        if let (Some(b), Some(a)) = (other_totals.metric(metric), base_totals.metric(metric)) {
+            book.add(Figure::by(
+                comparison.quotient_of_totals(),
+                Unit::Ratio,
+                &Formula::Quotient,
+                &[b, a],
+            ));
+        }
         comparisons.push(comparison);
     }
     comparisons
@@ -120,17 +156,7 @@ fn compare_metric(
     let mut effects: Vec<Figure<Calculated>> = Vec::new();
     for pair in pairs {
         let scope = format!("pair/{:02}/{other}-over-{base}/{key}", pair.number);
-        let mut ratios: Vec<Figure<Calculated>> = Vec::new();
-        for a in pair.base.scored() {
-            if let Some(b) = pair.other.scored().find(|b| b.index == a.index) {
-                let id = format!("{scope}/request/{:03}/log_ratio", a.index);
-                let inputs = [a.metric(metric), b.metric(metric)];
-                ratios.push(book.add(Figure::by(id, Unit::LogRatio, &Formula::LogRatio, &inputs)));
-            }
-        }
-        let inputs = erase(&ratios);
-        let id = format!("{scope}/log_ratio");
-        let effect = book.add(Figure::by(id, Unit::LogRatio, &Formula::Median, &inputs));
+        let effect = pair.effect(book, metric, &scope);
         book.add(Figure::by(
             format!("{scope}/ratio"),
             Unit::Ratio,

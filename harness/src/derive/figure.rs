@@ -183,6 +183,18 @@ impl Figure<Measured> {
         )
     }
 
+    /// How many of some facts are as they are wanted, such as hashes that are equal two by two.
+    pub fn counted(id: String, unit: Unit, count: Option<f64>, facts: &[Fact]) -> Self {
+        Self::make(
+            id,
+            count,
+            unit,
+            Label::Measured,
+            "counted",
+            facts.iter().map(|f| f.reference.clone()).collect(),
+        )
+    }
+
     /// A stopwatch: two readings of one clock in nanoseconds, as seconds.
     pub fn interval(id: String, from: Fact, to: Fact) -> Self {
         let value = from.value.zip(to.value).map(|(from, to)| (to - from) / 1e9);

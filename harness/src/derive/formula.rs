@@ -2,7 +2,7 @@
 
 use crate::stats::{
     Interval, PairEffect, PairEstimate, PairOrder, median, minimum_detectable_effect,
-    pair_order_estimate, sign_flip, weighted_rate,
+    pair_order_estimate, percentile, sign_flip, weighted_rate,
 };
 
 /// A formula over inputs in a fixed order. What is not an input but shapes it (the order of the
@@ -27,6 +27,8 @@ pub enum Formula {
     Mean,
     /// Largest.
     Largest,
+    /// Percentile by nearest rank, where there are observations for it.
+    Percentile(u8),
     /// ln(second / first).
     LogRatio,
     /// exp.
@@ -67,6 +69,7 @@ impl Formula {
             Self::Median => "median".into(),
             Self::Mean => "mean".into(),
             Self::Largest => "largest".into(),
+            Self::Percentile(percent) => format!("percentile({percent})"),
             Self::LogRatio => "log-ratio".into(),
             Self::Exp => "exp".into(),
             Self::PairEffect(orders) => with("pair-order-theta", orders),
@@ -86,6 +89,10 @@ impl Formula {
             (
                 "assumed",
                 "not said by the server: the first event of a stream is taken to be one token",
+            ),
+            (
+                "counted",
+                "how many of the recorded hashes, two by two, are there to compare, or are equal",
             ),
             ("interval", "second clock reading minus first"),
             ("difference", "first minus second"),
@@ -111,6 +118,12 @@ impl Formula {
             ),
             ("mean", "arithmetic mean"),
             ("largest", "largest"),
+            (
+                "percentile",
+                "the least value that this share of the inputs does not exceed; none for fewer than 29 inputs (90), 59 \
+                 (95), 299 (99), below which the largest is no upper 95% bound of it. Requests of one session are not \
+                 independent, so it describes them and has no interval",
+            ),
             ("log-ratio", "ln(second / first)"),
             ("exp", "e to the power of the input"),
             (
@@ -154,6 +167,7 @@ impl Formula {
             (Self::Median, _) => median(v),
             (Self::Mean, [_, ..]) => Some(v.iter().sum::<f64>() / v.len() as f64),
             (Self::Largest, [_, ..]) => Some(v.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+            (Self::Percentile(percent), _) => percentile(v, *percent),
             (Self::LogRatio, [a, b]) => (*a > 0.0 && *b > 0.0).then(|| libm::log(b / a)),
             (Self::Exp, [x]) => Some(libm::exp(*x)),
             (Self::PairEffect(orders), _) => fit(orders, v).map(|e| e.theta),
@@ -201,6 +215,7 @@ mod tests {
             Formula::Median,
             Formula::Mean,
             Formula::Largest,
+            Formula::Percentile(90),
             Formula::LogRatio,
             Formula::Exp,
             Formula::PairEffect(orders.clone()),

@@ -30,7 +30,7 @@ impl HashKind {
         }
     }
 
-    fn of<'a>(self, session: &'a SessionFacts, r: &'a RequestRecord) -> Option<&'a str> {
+    pub(super) fn of<'a>(self, session: &'a SessionFacts, r: &'a RequestRecord) -> Option<&'a str> {
         match self {
             Self::Prompt => session.prompt_hash(r),
             Self::Generated => r.generated_hash.as_deref(),

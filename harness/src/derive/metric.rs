@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Unit;
+use crate::study::Protocol;
 
 /// A compared metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,16 +19,48 @@ pub enum Metric {
     Ttft,
     /// From before the request is written to the end of the stream.
     ClientWall,
+    /// Tokens that a cohort generated, over its wall time.
+    CohortRate,
+    /// From the first request of a cohort written to the end of its last stream.
+    CohortWall,
 }
 
 impl Metric {
-    /// All of them, in the order of tables.
-    pub const ALL: [Self; 4] = [
+    /// All of them.
+    pub const ALL: [Self; 6] = [
         Self::DecodeRate,
         Self::PromptRate,
         Self::Ttft,
         Self::ClientWall,
+        Self::CohortRate,
+        Self::CohortWall,
     ];
+
+    /// Those that a protocol shows, in the order of tables; the first is what a study is about
+    /// unless it says otherwise. Where requests share the server, tokens over the time to the first
+    /// token are no prompt rate, so there is none.
+    pub fn of(protocol: &Protocol) -> &'static [Self] {
+        match protocol {
+            Protocol::Fresh => &[
+                Self::DecodeRate,
+                Self::PromptRate,
+                Self::Ttft,
+                Self::ClientWall,
+            ],
+            Protocol::Cohort { .. } => &[
+                Self::CohortRate,
+                Self::CohortWall,
+                Self::DecodeRate,
+                Self::Ttft,
+                Self::ClientWall,
+            ],
+        }
+    }
+
+    /// Whether a session has one value of it, and not one a request.
+    pub fn of_session(self) -> bool {
+        matches!(self, Self::CohortRate | Self::CohortWall)
+    }
 
     /// The last part of figure ids.
     pub fn key(self) -> &'static str {
@@ -36,6 +69,8 @@ impl Metric {
             Self::PromptRate => "prompt_rate",
             Self::Ttft => "ttft",
             Self::ClientWall => "client_wall",
+            Self::CohortRate => "cohort_rate",
+            Self::CohortWall => "cohort_wall",
         }
     }
 
@@ -46,19 +81,21 @@ impl Metric {
             Self::PromptRate => "Prompt rate",
             Self::Ttft => "Time to first token",
             Self::ClientWall => "Client wall time",
+            Self::CohortRate => "Cohort rate",
+            Self::CohortWall => "Cohort wall time",
         }
     }
 
     /// Unit of its figures.
     pub fn unit(self) -> Unit {
         match self {
-            Self::DecodeRate | Self::PromptRate => Unit::TokensPerSecond,
-            Self::Ttft | Self::ClientWall => Unit::Seconds,
+            Self::DecodeRate | Self::PromptRate | Self::CohortRate => Unit::TokensPerSecond,
+            Self::Ttft | Self::ClientWall | Self::CohortWall => Unit::Seconds,
         }
     }
 
     /// Whether more is better.
     pub fn higher_is_better(self) -> bool {
-        matches!(self, Self::DecodeRate | Self::PromptRate)
+        self.unit() == Unit::TokensPerSecond
     }
 }

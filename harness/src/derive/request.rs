@@ -23,16 +23,21 @@ pub(super) struct RequestFigures {
     pub(super) engine_decode_tokens: Box<dyn AnyFigure>,
     pub(super) engine_decode_ms: Figure<Measured>,
     pub(super) generated: Figure<Measured>,
+    pub(super) prompt: Figure<Measured>,
+    pub(super) cached: Figure<Measured>,
+    /// See [`RequestRecord::phase`].
+    pub(super) phase: Option<String>,
 }
 
 impl RequestFigures {
-    /// The figure of a compared metric.
-    pub(super) fn metric(&self, metric: Metric) -> &dyn AnyFigure {
+    /// The figure of a compared metric; absent for those that a session has once.
+    pub(super) fn metric(&self, metric: Metric) -> Option<&dyn AnyFigure> {
         match metric {
-            Metric::DecodeRate => &self.decode_rate,
-            Metric::PromptRate => &self.prompt_rate,
-            Metric::Ttft => &self.ttft,
-            Metric::ClientWall => &self.wall,
+            Metric::DecodeRate => Some(&self.decode_rate),
+            Metric::PromptRate => Some(&self.prompt_rate),
+            Metric::Ttft => Some(&self.ttft),
+            Metric::ClientWall => Some(&self.wall),
+            Metric::CohortRate | Metric::CohortWall => None,
         }
     }
 }
@@ -200,5 +205,8 @@ pub(super) fn request_figures(
         engine_decode_tokens,
         engine_decode_ms,
         generated,
+        prompt,
+        cached,
+        phase: r.phase.clone(),
     }
 }

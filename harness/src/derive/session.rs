@@ -2,16 +2,18 @@
 
 use super::book::Book;
 use super::figure::{AnyFigure, Calculated, Fact, Figure, Measured, Unit};
+use super::group::{Group, groups, percentiles};
 use super::request::{RequestFigures, engine_decode_name, request_figures};
 use super::{Formula, Metric};
 use crate::archive::SessionFacts;
 use crate::host::HostSample;
-use crate::study::PlannedSession;
+use crate::study::{ALONE, Plan, PlannedSession, Protocol};
 
 /// One session's figures, kept typed.
 pub(super) struct SessionFigures<'a> {
     pub(super) planned: &'a PlannedSession,
     pub(super) requests: Vec<RequestFigures>,
+    groups: Vec<Group>,
     ready: Figure<Measured>,
     peak_rss: Figure<Measured>,
     cpu: Figure<Calculated>,
@@ -21,6 +23,22 @@ impl SessionFigures<'_> {
     /// Scored requests.
     pub(super) fn scored(&self) -> impl Iterator<Item = &RequestFigures> {
         self.requests.iter().filter(|r| r.scored)
+    }
+
+    /// Requests replayed alone after a cohort.
+    pub(super) fn alone(&self) -> impl Iterator<Item = &RequestFigures> {
+        let alone = |r: &&RequestFigures| r.phase.as_deref() == Some(ALONE);
+        self.requests.iter().filter(alone)
+    }
+
+    /// The figure of a metric that a session has once.
+    pub(super) fn metric(&self, metric: Metric) -> Option<&dyn AnyFigure> {
+        let group = self.groups.first()?;
+        match metric {
+            Metric::CohortRate => Some(&group.rate),
+            Metric::CohortWall => Some(&group.wall),
+            Metric::DecodeRate | Metric::PromptRate | Metric::Ttft | Metric::ClientWall => None,
+        }
     }
 }
 
@@ -40,26 +58,27 @@ fn halves<'a>(requests: &[&'a RequestFigures], amount: Pick, time: Pick) -> Vec<
 
 /// The compared metrics over all requests of a session or of an arm: sums over sums for rates,
 /// medians for times.
-pub(super) struct Totals([Figure<Calculated>; Metric::ALL.len()]);
+pub(super) struct Totals(Vec<(Metric, Figure<Calculated>)>);
 
 impl Totals {
     /// The figure of a compared metric.
-    pub(super) fn metric(&self, metric: Metric) -> &Figure<Calculated> {
-        let [decode_rate, prompt_rate, ttft, wall] = &self.0;
-        match metric {
-            Metric::DecodeRate => decode_rate,
-            Metric::PromptRate => prompt_rate,
-            Metric::Ttft => ttft,
-            Metric::ClientWall => wall,
-        }
+    pub(super) fn metric(&self, metric: Metric) -> Option<&Figure<Calculated>> {
+        let found = self.0.iter().find(|(m, _)| *m == metric);
+        found.map(|(_, figure)| figure)
     }
 }
 
 /// Weighted rates, medians and sums over requests, the same for a session and for an arm.
-fn summarise(book: &mut Book, scope: &str, requests: &[&RequestFigures]) -> Totals {
+fn summarise(
+    book: &mut Book,
+    scope: &str,
+    protocol: &Protocol,
+    requests: &[&RequestFigures],
+) -> Totals {
     let id = |metric: &str| format!("{scope}/{metric}");
     let column = |pick: Pick| requests.iter().map(|r| pick(r)).collect::<Vec<_>>();
-    let totals = Metric::ALL.map(|metric| {
+    let mut totals = Vec::new();
+    for &metric in Metric::of(protocol) {
         let (formula, inputs) = match metric {
             Metric::DecodeRate => (
                 Formula::SumOverSum,
@@ -71,21 +90,24 @@ fn summarise(book: &mut Book, scope: &str, requests: &[&RequestFigures]) -> Tota
             ),
             Metric::Ttft => (Formula::Median, column(|r| &r.ttft)),
             Metric::ClientWall => (Formula::Median, column(|r| &r.wall)),
+            // A session's own, published with its groups.
+            Metric::CohortRate | Metric::CohortWall => continue,
         };
+        let figure = Figure::by(id(metric.key()), metric.unit(), &formula, &inputs);
+        totals.push((metric, book.add(figure)));
+    }
+    if protocol.is_fresh() {
+        // Walls of requests in flight together overlap: their sum is no time.
+        let wall = column(|r| &r.wall);
         book.add(Figure::by(
-            id(metric.key()),
-            metric.unit(),
-            &formula,
-            &inputs,
-        ))
-    });
-    let wall = column(|r| &r.wall);
-    book.add(Figure::by(
-        id("client_wall_total"),
-        Unit::Seconds,
-        &Formula::Sum,
-        &wall,
-    ));
+            id("client_wall_total"),
+            Unit::Seconds,
+            &Formula::Sum,
+            &wall,
+        ));
+    } else {
+        percentiles(book, scope, requests);
+    }
     let generated = column(|r| &r.generated);
     book.add(Figure::by(
         id("generated_tokens"),
@@ -94,6 +116,28 @@ fn summarise(book: &mut Book, scope: &str, requests: &[&RequestFigures]) -> Tota
         &generated,
     ));
     Totals(totals)
+}
+
+/// What an arm's cohorts come to: tokens over seconds, and the median of their walls.
+fn summarise_groups(book: &mut Book, scope: &str, sessions: &[&SessionFigures<'_>]) -> Totals {
+    let groups: Vec<&Group> = sessions.iter().flat_map(|s| &s.groups).collect();
+    let mut inputs: Vec<&dyn AnyFigure> = Vec::new();
+    inputs.extend(groups.iter().map(|g| &g.tokens as &dyn AnyFigure));
+    inputs.extend(groups.iter().map(|g| &g.wall as &dyn AnyFigure));
+    let walls = &inputs[groups.len()..];
+    let totals = [
+        (Metric::CohortRate, Formula::SumOverSum, inputs.as_slice()),
+        (Metric::CohortWall, Formula::Median, walls),
+    ];
+    Totals(
+        totals
+            .map(|(metric, formula, inputs)| {
+                let id = format!("{scope}/{}", metric.key());
+                let figure = Figure::by(id, metric.unit(), &formula, inputs);
+                (metric, book.add(figure))
+            })
+            .into(),
+    )
 }
 
 /// The server's own rates over a session or an arm: weighted, in its own convention.
@@ -149,6 +193,7 @@ fn summarise_engine(book: &mut Book, scope: &str, decode_name: &str, requests: &
 /// Publishes a session's figures.
 pub(super) fn session_figures<'a>(
     book: &mut Book,
+    plan: &Plan,
     session: &'a SessionFacts,
 ) -> SessionFigures<'a> {
     let name = session.name();
@@ -159,7 +204,8 @@ pub(super) fn session_figures<'a>(
         .map(|r| request_figures(book, session, r))
         .collect();
     let scored: Vec<&RequestFigures> = requests.iter().filter(|r| r.scored).collect();
-    summarise(book, &scope, &scored);
+    summarise(book, &scope, &plan.protocol, &scored);
+    let groups = groups(book, session, &plan.phases, &requests);
     summarise_engine(
         book,
         &scope,
@@ -222,6 +268,7 @@ pub(super) fn session_figures<'a>(
     SessionFigures {
         planned: &session.planned,
         requests,
+        groups,
         ready,
         peak_rss,
         cpu,
@@ -260,13 +307,17 @@ fn telemetry(book: &mut Book, scope: &str, name: &str, samples: &[HostSample]) {
 /// Publishes an arm's figures over its scored sessions; hands back those of the compared metrics.
 pub(super) fn arm_figures(
     book: &mut Book,
+    protocol: &Protocol,
     arm: &str,
     kind_name: Option<&str>,
     sessions: &[&SessionFigures],
 ) -> Totals {
     let scope = format!("arm/{arm}");
     let requests: Vec<&RequestFigures> = sessions.iter().flat_map(|s| s.scored()).collect();
-    let totals = summarise(book, &scope, &requests);
+    let mut totals = summarise(book, &scope, protocol, &requests);
+    if !protocol.is_fresh() {
+        totals.0.extend(summarise_groups(book, &scope, sessions).0);
+    }
     if let Some(decode_name) = kind_name {
         summarise_engine(book, &scope, decode_name, &requests);
     }
@@ -288,11 +339,11 @@ pub(super) fn arm_figures(
     indices.sort_unstable();
     indices.dedup();
     for index in indices {
-        for metric in Metric::ALL {
+        for metric in Metric::of(protocol).iter().filter(|m| !m.of_session()) {
             let inputs: Vec<&dyn AnyFigure> = requests
                 .iter()
                 .filter(|r| r.index == index)
-                .map(|r| r.metric(metric))
+                .filter_map(|r| r.metric(*metric))
                 .collect();
             let id = format!("{scope}/request/{index:03}/{}", metric.key());
             book.add(Figure::by(id, metric.unit(), &Formula::Median, &inputs));

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Comparison, Figures, HashKind, Metric};
 use crate::archive::{Facts, short};
-use crate::replay::TokenSource;
+use crate::replay::{RequestRecord, TokenSource};
 use crate::server::{LaunchFacts, ServerKind, StopMode};
-use crate::study::{ExpectCached, Role};
+use crate::study::{ExpectCached, Role, Way};
 
 /// The words of a study's outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +72,8 @@ fn verb(metric: Metric) -> &'static str {
         Metric::PromptRate => "read its prompts at",
         Metric::Ttft => "gave its first token after",
         Metric::ClientWall => "answered in",
+        Metric::CohortRate => "generated in all",
+        Metric::CohortWall => "answered everything in",
     }
 }
 
@@ -109,10 +111,17 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
         Metric::PromptRate => format!("read prompts at {times} times the rate of {base}"),
         Metric::Ttft => format!("took {times} times as long as {base} to the first token"),
         Metric::ClientWall => format!("took {times} times as long as {base} to a whole answer"),
+        Metric::CohortRate => format!(
+            "generated tokens at {times} times the rate of {base}, all requests of a cohort together"
+        ),
+        Metric::CohortWall => format!("took {times} times as long as {base} to answer a cohort"),
     };
-    let head = format!(
-        "On this host and workload {other} {head}, by the median request of neighbouring sessions"
-    );
+    let by = if c.metric.of_session() {
+        "by neighbouring sessions"
+    } else {
+        "by the median request of neighbouring sessions"
+    };
+    let head = format!("On this host and workload {other} {head}, {by}");
     let claim = match (at("_low"), at("_high"), &c.no_interval) {
         (Some(low), Some(high), None) => {
             let reach = if low > 1.0 {
@@ -140,10 +149,10 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
 /// The arms' own figures, whose quotient is not the ratio that the claim is about: a sentence of
 /// their own, and a word on it where the two point opposite ways.
 fn totals(metric: Metric, (other, base): (f64, f64), quotient: f64, ratio: f64) -> String {
-    let over = if metric.higher_is_better() {
-        "Over all tokens together"
-    } else {
-        "The medians over all requests"
+    let over = match metric {
+        Metric::CohortWall => "The medians over all cohorts",
+        _ if metric.higher_is_better() => "Over all tokens together",
+        _ => "The medians over all requests",
     };
     let mut said = format!(
         " {over}: {} against {} {}, {} times.",
@@ -208,6 +217,7 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
             }
         }
     }
+    out.extend(apart(facts));
     out.extend(crowded(facts, figures));
     out.extend(miscounted(facts));
     out.extend(assumed_first_events(facts));
@@ -252,6 +262,28 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
         ));
     }
     out
+}
+
+/// Cohorts of which a request was answered in full before the last one was written: too short for
+/// what a cohort is about.
+fn apart(facts: &Facts) -> Option<String> {
+    let steps = facts.plan.steps();
+    let together = |r: &&RequestRecord| {
+        let step = steps.get(r.index as usize);
+        step.is_some_and(|s| s.way == Way::Together)
+    };
+    let apart = facts.sessions.iter().filter(|session| {
+        let cohort = || session.requests.iter().filter(together);
+        let sent = cohort().map(|r| r.sent_ns).max();
+        sent > cohort().map(|r| r.done_ns).min()
+    });
+    let count = apart.count();
+    (count > 0).then(|| {
+        format!(
+            "In {count} session(s) a request of the cohort was answered in full before the last one was written: its \
+             answers are too short to be in flight together."
+        )
+    })
 }
 
 /// Scored sessions in which more was waiting to run than a study of one server can account for: a
@@ -319,12 +351,17 @@ fn assumed_first_events(facts: &Facts) -> impl Iterator<Item = String> {
 /// Arms that do not state how much of a prompt came from their cache where the study declares that
 /// nothing did.
 fn unshown(facts: &Facts, expected: ExpectCached) -> Vec<String> {
+    let steps = facts.plan.steps();
+    let cold = |r: &RequestRecord| {
+        let step = steps.get(r.index as usize);
+        step.is_some_and(|s| s.declared_cold(expected).is_some())
+    };
     let said_of = |arm: &String| {
         let sessions = facts.sessions.iter().filter(|s| s.planned.arm == *arm);
         let silent = sessions
             .flat_map(|s| &s.requests)
             .filter(|r| r.error.is_none() && r.cached_tokens.is_none())
-            .filter(|r| expected.declared_cold(r.index).is_some())
+            .filter(|r| cold(r))
             .count();
         (silent > 0).then(|| {
             format!(
@@ -383,6 +420,16 @@ fn does_not_follow(facts: &Facts, figures: &Figures) -> Vec<String> {
             "That a ratio without an interval would hold on a second run: its noise is not known."
                 .into(),
         );
+    }
+    for found in figures.alone().iter().filter(|a| !a.differing.is_empty()) {
+        out.push(format!(
+            "That {} gives a request the same answer alone and in company: {} of {} answers of its cohorts have other \
+             {} than the same request alone.",
+            found.arm,
+            found.compared - found.identical,
+            found.compared,
+            found.kind.title()
+        ));
     }
     let across = figures
         .identity()

@@ -27,38 +27,64 @@ pub struct Request<'a> {
 /// Sends a request and reads the response to its end. `cancelled` is asked about ten times a
 /// second. Never fails: what went wrong is in the response's `error`, and what came before is kept.
 pub fn send(request: &Request<'_>, cancelled: &dyn Fn() -> bool) -> RawResponse {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, request.port));
-    let before = now_ns();
-    let connected =
-        TcpStream::connect_timeout(&address, request.timeout.max(LOOK_EVERY)).and_then(|stream| {
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(LOOK_EVERY))?;
-            stream.set_write_timeout(Some(request.timeout.max(LOOK_EVERY)))?;
-            Ok(stream)
-        });
-    let mut stream = match connected {
-        Ok(stream) => stream,
-        Err(e) => {
-            return ResponseReader::new(before)
-                .finish(Some(format!("cannot connect to {address}: {e}")));
+    match Connection::open(request) {
+        Ok(connection) => connection.exchange(cancelled),
+        Err(failed) => *failed,
+    }
+}
+
+/// An open connection and the bytes to write: everything that is done before the clock starts.
+pub(super) struct Connection {
+    stream: TcpStream,
+    message: Vec<u8>,
+    timeout: Duration,
+}
+
+impl Connection {
+    /// Connects; the error is the response that says why it could not.
+    pub(super) fn open(request: &Request<'_>) -> Result<Self, Box<RawResponse>> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, request.port));
+        let before = now_ns();
+        let connected = TcpStream::connect_timeout(&address, request.timeout.max(LOOK_EVERY))
+            .and_then(|stream| {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(LOOK_EVERY))?;
+                stream.set_write_timeout(Some(request.timeout.max(LOOK_EVERY)))?;
+                Ok(stream)
+            });
+        match connected {
+            Ok(stream) => Ok(Self {
+                stream,
+                message: message(request, address),
+                timeout: request.timeout,
+            }),
+            Err(e) => Err(Box::new(
+                ResponseReader::new(before)
+                    .finish(Some(format!("cannot connect to {address}: {e}"))),
+            )),
         }
-    };
-    let message = message(request, address);
-    let sent_ns = now_ns();
-    let mut reader = ResponseReader::new(sent_ns);
-    // A server may refuse a long body before it has read it all, so a failed write is reported
-    // only if no response explains it.
-    let written = stream.write_all(&message);
-    drop(message);
-    let deadline =
-        sent_ns.saturating_add(u64::try_from(request.timeout.as_nanos()).unwrap_or(u64::MAX));
-    let read = read_all(&mut stream, &mut reader, deadline, cancelled);
-    let error = match (read, written) {
-        (Ok(()), _) => None,
-        (Err(_), Err(e)) if reader.is_untouched() => Some(format!("cannot send the request: {e}")),
-        (Err(e), _) => Some(e),
-    };
-    reader.finish(error)
+    }
+
+    /// Writes the request and reads the response to its end.
+    pub(super) fn exchange(mut self, cancelled: &dyn Fn() -> bool) -> RawResponse {
+        let sent_ns = now_ns();
+        let mut reader = ResponseReader::new(sent_ns);
+        // A server may refuse a long body before it has read it all, so a failed write is reported
+        // only if no response explains it.
+        let written = self.stream.write_all(&self.message);
+        drop(self.message);
+        let timeout_ns = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
+        let deadline = sent_ns.saturating_add(timeout_ns);
+        let read = read_all(&mut self.stream, &mut reader, deadline, cancelled);
+        let error = match (read, written) {
+            (Ok(()), _) => None,
+            (Err(_), Err(e)) if reader.is_untouched() => {
+                Some(format!("cannot send the request: {e}"))
+            }
+            (Err(e), _) => Some(e),
+        };
+        reader.finish(error)
+    }
 }
 
 fn message(request: &Request<'_>, address: SocketAddr) -> Vec<u8> {

@@ -21,6 +21,8 @@ pub struct RequestHeader {
     pub scored: bool,
     /// Raw stream's file stem in `streams/`.
     pub stream: String,
+    /// The plan's phase; absent where the protocol is the default.
+    pub phase: Option<String>,
 }
 
 impl RequestRecord {
@@ -33,6 +35,7 @@ impl RequestRecord {
             body_sha256: header.body_sha256,
             scored: header.scored,
             stream: header.stream,
+            phase: header.phase,
             sent_ns: raw.sent_ns,
             status: raw.status,
             first_byte_ns: raw.arrivals.first().map(|a| a.ns),
@@ -78,6 +81,7 @@ impl RequestRecord {
             body_sha256: self.body_sha256.clone(),
             scored: self.scored,
             stream: self.stream.clone(),
+            phase: self.phase.clone(),
         };
         Self::assemble(header, raw, kind)
     }

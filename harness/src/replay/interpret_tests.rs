@@ -250,6 +250,7 @@ fn a_record_recomputes_to_itself() {
         body_sha256: "x".into(),
         scored: true,
         stream: "03-b".into(),
+        ..RequestHeader::default()
     };
     let record = RequestRecord::assemble(header, &raw, ServerKind::Openai);
     assert_eq!(record.recompute(&raw, ServerKind::Openai), record);

@@ -9,6 +9,7 @@ mod prompt;
 mod raw;
 mod record;
 mod sse;
+mod together;
 
 pub use client::{Request, send};
 pub use hash::{text_hash, token_hash};
@@ -17,3 +18,4 @@ pub use prompt::{Exchange, PromptRecord};
 pub use raw::{Arrival, RawResponse};
 pub use record::{EngineTimings, RequestRecord, TokenSource};
 pub use sse::{MAX_EVENT_BYTES, SseError, SseEvent, SseParser, parse_sse};
+pub use together::send_together;

@@ -44,6 +44,9 @@ pub struct RequestRecord {
     pub scored: bool,
     /// Raw stream's file stem in `streams/`.
     pub stream: String,
+    /// The plan's phase; absent where the protocol is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
     /// Before the request was written.
     pub sent_ns: u64,
     /// HTTP status.

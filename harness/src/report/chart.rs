@@ -55,13 +55,24 @@ fn colour(figures: &Figures, arm: &str) -> (usize, RGBColor) {
     (at, COLOURS[at % COLOURS.len()])
 }
 
-/// Each session's decode rate, pairs joined.
+/// The rate that is drawn of each session, and its axis.
+pub(super) fn drawn_rate(figures: &Figures) -> (Metric, &'static str) {
+    if figures.metrics().contains(&Metric::CohortRate) {
+        (Metric::CohortRate, "cohort rate, tokens per second")
+    } else {
+        (Metric::DecodeRate, "decode rate, tokens per second")
+    }
+}
+
+/// Each session's rate, pairs joined.
 fn sessions(area: &Area<'_>, facts: &Facts, figures: &Figures) -> Drawn {
+    let (metric, axis) = drawn_rate(figures);
     let points: Vec<(f64, &PlannedSession, f64)> = facts
         .sessions
         .iter()
         .filter_map(|s| {
-            let value = figures.value(&format!("session/{}/decode_rate", s.name()))?;
+            let id = format!("session/{}/{}", s.name(), metric.key());
+            let value = figures.value(&id)?;
             Some((f64::from(s.planned.index), &s.planned, value))
         })
         .collect();
@@ -85,7 +96,7 @@ fn sessions(area: &Area<'_>, facts: &Facts, figures: &Figures) -> Drawn {
         .y_labels(6)
         .y_label_formatter(&|v| three_digits(*v))
         .y_label_style(font(13, INK))
-        .y_desc("decode rate, tokens per second")
+        .y_desc(axis)
         .axis_desc_style(font(13, INK))
         .draw()?;
     for (x, planned, value) in &points {
@@ -166,7 +177,8 @@ fn legend(area: &Area<'_>, figures: &Figures) -> Drawn {
         } else {
             area.draw(&Rectangle::new([(x - 5, 15), (x + 5, 25)], colour.filled()))?;
         }
-        let rate = figures.value(&format!("arm/{arm}/decode_rate"));
+        let (metric, _) = drawn_rate(figures);
+        let rate = figures.value(&format!("arm/{arm}/{}", metric.key()));
         let text = format!(
             "{arm}: {} tok/s C",
             rate.map_or_else(|| MISSING.into(), three_digits)
@@ -304,6 +316,8 @@ fn short_title(c: &Comparison) -> String {
         Metric::PromptRate => "prompt rate",
         Metric::Ttft => "time to first token",
         Metric::ClientWall => "wall time",
+        Metric::CohortRate => "cohort rate",
+        Metric::CohortWall => "cohort wall time",
     };
     format!("{name} ({better})")
 }

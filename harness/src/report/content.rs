@@ -1,11 +1,13 @@
 //! The page's first half: what a reader needs to believe or doubt the outcome.
 
+use super::chart::drawn_rate;
 use super::detail;
 use super::format::{bare, range, with_unit};
 use super::page::{Block, Page, Table};
-use super::terminal::{PAIRED, TOTALS, comparisons, metric_title, quotient_heads};
+use super::terminal::{PAIRED, TOTALS, company, comparisons, metric_title, quotient_heads};
 use crate::archive::{Facts, SessionFacts, short};
-use crate::derive::{Figures, Label, Metric, detectable};
+use crate::derive::{Figures, Label, detectable};
+use crate::study::Protocol;
 
 /// What the report is made of.
 pub(super) struct Source<'a> {
@@ -57,6 +59,7 @@ pub(super) fn page(source: &Source<'_>) -> Page {
         labelled(figures, Label::Simulated),
         labelled(figures, Label::Assumed)
     )));
+    blocks.extend(protocol(source).map(Block::Text));
     blocks.push(Block::Heading("Result"));
     blocks.push(Block::Table(totals(source)));
     blocks.push(Block::Text(
@@ -67,23 +70,30 @@ pub(super) fn page(source: &Source<'_>) -> Page {
     ));
     if !figures.comparisons().is_empty() {
         blocks.push(Block::Table(compared(figures)));
+        let cohorts = match figures.protocol() {
+            Protocol::Fresh => "",
+            Protocol::Cohort { .. } => {
+                " Cohort rate and wall are one value a session, compared as they are."
+            }
+        };
         blocks.push(Block::Text(format!(
             "The verdict is about these ratios. In each pair of neighbouring sessions every request is compared with \
              itself, and the median request stands for the pair; the ratio is the mean over pairs (in logarithms), \
-             adjusted for drift. The study declares {} as its primary metric; the others inform.",
+             adjusted for drift.{cohorts} The study declares {} as its primary metric; the others inform.",
             figures.primary().title().to_lowercase()
         )));
     }
     blocks.extend(reasons(figures));
+    blocks.extend(company(figures).map(|line| Block::Text(format!("{line}."))));
     if !figures.comparisons().is_empty() {
         blocks.push(Block::Text(detectable(source.facts.plan.pairs())));
     }
-    blocks.push(Block::Chart(
-        "Left: each session's decode rate in the order the sessions ran, from zero; grey lines join the two sessions \
-         of a pair. Right: the ratio of each metric on a logarithmic axis; hollow marks are pairs, the diamond is the \
-         estimate, the bar its 95% interval where there is one."
-            .into(),
-    ));
+    blocks.push(Block::Chart(format!(
+        "Left: each session's {} in the order the sessions ran, from zero; grey lines join the two sessions of a pair. \
+         Right: the ratio of each metric on a logarithmic axis; hollow marks are pairs, the diamond is the estimate, \
+         the bar its 95% interval where there is one.",
+        drawn_rate(figures).0.title().to_lowercase()
+    )));
     blocks.push(Block::Heading("What does not follow"));
     blocks.push(Block::List(figures.verdict().does_not_follow.clone()));
     blocks.push(Block::Heading("What was compared"));
@@ -95,6 +105,31 @@ pub(super) fn page(source: &Source<'_>) -> Page {
         title: format!("Study: {}", figures.study()),
         question: question(source),
         blocks,
+    }
+}
+
+/// How requests were sent, where it is not one at a time.
+fn protocol(source: &Source<'_>) -> Option<String> {
+    let bodies = source.facts.plan.bodies.len();
+    match source.figures.protocol() {
+        Protocol::Fresh => None,
+        Protocol::Cohort {
+            copies,
+            compare_alone,
+        } => {
+            let alone = if *compare_alone {
+                " Outside that clock and unscored, each body was then replayed alone."
+            } else {
+                ""
+            };
+            Some(format!(
+                "Protocol: a closed cohort. In each session {} requests ({bodies} bodies, {copies} each) were sent at once, \
+                 each to its natural end; the clock runs from the first request written to the last stream's \
+                 end. The cohort rate is generated tokens over that time. Prompts and answers overlap in it, so no \
+                 prompt rate is shown.{alone}",
+                bodies * *copies as usize
+            ))
+        }
     }
 }
 
@@ -136,7 +171,7 @@ fn totals(source: &Source<'_>) -> Table {
     let labels = figures.arms().iter().map(|a| source.label(a));
     table.head.extend(labels);
     table.head.extend(quotient_heads(figures.arms()));
-    for metric in Metric::ALL {
+    for &metric in figures.metrics() {
         let mut row = vec![metric_title(metric).to_string()];
         for arm in figures.arms() {
             row.push(bare(figures.get(&format!("arm/{arm}/{}", metric.key()))));
@@ -155,7 +190,7 @@ fn compared(figures: &Figures) -> Table {
         let heads = [quotient, "95% interval".into(), "better".into()];
         table.head.extend(heads);
     }
-    for metric in Metric::ALL {
+    for &metric in figures.metrics() {
         let mut row = vec![metric.title().to_string()];
         for c in comparisons(figures, metric) {
             row.push(bare(figures.get(&format!("{}/ratio", c.prefix))));

@@ -10,6 +10,7 @@ use crate::study::Role;
 pub(super) fn push(source: &Source<'_>, blocks: &mut Vec<Block>) {
     blocks.push(Block::Heading("Requests, median over each arm's sessions"));
     blocks.push(Block::Table(requests(source)));
+    blocks.extend(percentiles(source));
     blocks.push(Block::Heading("Sessions in the order they ran"));
     blocks.push(Block::Table(sessions(source)));
     blocks.push(Block::Text(
@@ -48,19 +49,17 @@ pub(super) fn push(source: &Source<'_>, blocks: &mut Vec<Block>) {
 
 fn requests(source: &Source<'_>) -> Table {
     let figures = source.figures;
-    let mut table = Table::new(
-        &[
-            "#",
-            "Body",
-            "Arm",
-            "Tokens",
-            "TTFT, s",
-            "Prompt, tok/s",
-            "Decode, tok/s",
-            "Wall, s",
-        ],
-        3,
-    );
+    let metrics: Vec<Metric> = [
+        Metric::Ttft,
+        Metric::PromptRate,
+        Metric::DecodeRate,
+        Metric::ClientWall,
+    ]
+    .into_iter()
+    .filter(|m| figures.metrics().contains(m))
+    .collect();
+    let mut table = Table::new(&["#", "Body", "Arm", "Tokens"], 3);
+    table.head.extend(metrics.iter().map(|m| column(*m)));
     let Some(first) = source
         .facts
         .sessions
@@ -80,41 +79,66 @@ fn requests(source: &Source<'_>) -> Table {
                 arm.clone(),
                 at("generated_tokens"),
             ];
-            row.extend(
-                [
-                    Metric::Ttft,
-                    Metric::PromptRate,
-                    Metric::DecodeRate,
-                    Metric::ClientWall,
-                ]
-                .map(|m| at(m.key())),
-            );
+            row.extend(metrics.iter().map(|m| at(m.key())));
             table.rows.push(row);
         }
     }
     table
 }
 
+/// Percentiles of each arm, where there are observations for any.
+fn percentiles(source: &Source<'_>) -> Vec<Block> {
+    let figures = source.figures;
+    let mut table = Table::new(&["Over all requests", "Arm", "p90", "p95", "p99"], 2);
+    for (name, title) in [
+        ("ttft", "Time to first token, s"),
+        ("client_wall", "Client wall, s"),
+    ] {
+        for arm in figures.arms() {
+            let at = |p: u8| figures.get(&format!("arm/{arm}/{name}_p{p}"));
+            if at(90).is_some_and(|f| f.value().is_some()) {
+                let mut row = vec![title.to_owned(), arm.clone()];
+                row.extend([90, 95, 99].map(|p| bare(at(p))));
+                table.rows.push(row);
+            }
+        }
+    }
+    if table.rows.is_empty() {
+        return Vec::new();
+    }
+    let note = "A percentile needs enough requests to be bounded: 29 for p90, 59 for p95, 299 for p99; a dash where \
+                there are fewer. Requests of a session share its luck, so these describe what was seen.";
+    vec![Block::Table(table), Block::Text(note.into())]
+}
+
+/// A metric as the head of a column.
+fn column(metric: Metric) -> String {
+    match metric {
+        Metric::DecodeRate => "Decode, tok/s",
+        Metric::PromptRate => "Prompt, tok/s",
+        Metric::Ttft => "TTFT, s",
+        Metric::ClientWall => "Wall, s",
+        Metric::CohortRate => "Cohort, tok/s",
+        Metric::CohortWall => "Cohort wall, s",
+    }
+    .to_owned()
+}
+
 fn sessions(source: &Source<'_>) -> Table {
     let figures = source.figures;
-    let mut table = Table::new(
-        &[
-            "Session",
-            "Role",
-            "Decode, tok/s",
-            "Prompt, tok/s",
-            "TTFT, s",
-            "Wall, s",
-            "Own decode, tok/s",
-            "Ready, s",
-            "RSS, MiB",
-            "CPU, ms",
-            "Major faults",
-            "Host busy",
-            "Load",
-        ],
-        2,
-    );
+    let metrics = figures.metrics();
+    let mut table = Table::new(&["Session", "Role"], 2);
+    table.head.extend(metrics.iter().map(|m| column(*m)));
+    let others = [
+        "Own decode, tok/s",
+        "Ready, s",
+        "RSS, MiB",
+        "CPU, ms",
+        "Major faults",
+        "Host busy",
+        "Load",
+    ];
+    table.head.extend(others.map(String::from));
     for session in &source.facts.sessions {
         let name = session.name();
         let at = |metric: &str| bare(figures.get(&format!("session/{name}/{metric}")));
@@ -130,7 +154,7 @@ fn sessions(source: &Source<'_>) -> Table {
             Role::Scored => "scored",
         };
         let mut row = vec![name.clone(), role.into()];
-        row.extend(["decode_rate", "prompt_rate", "ttft", "client_wall"].map(at));
+        row.extend(metrics.iter().map(|m| at(m.key())));
         row.push(bare(own));
         row.extend(
             [

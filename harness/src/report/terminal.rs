@@ -1,7 +1,7 @@
 //! The verdict as a table for a terminal: plain text, no colour.
 
 use super::format::{bare, range};
-use crate::derive::{Comparison, Figures, Metric};
+use crate::derive::{Comparison, Figures, Metric, Published};
 
 /// Warnings, each arm's totals, the comparison by pairs of sessions, the verdict's sentence; a label
 /// letter after each value. Ends with a newline.
@@ -21,10 +21,42 @@ pub fn verdict_table(figures: &Figures) -> String {
         out.push('\n');
         out.push_str(&aligned(&compared(figures)));
     }
+    for line in company(figures) {
+        out.push_str(&line);
+        out.push('\n');
+    }
     out.push_str("M measured, C calculated from measured figures\n\n");
     out.push_str(&figures.verdict().sentence);
     out.push('\n');
     out
+}
+
+/// How many answers of each arm's cohorts are those of the same request alone.
+pub(super) fn company(figures: &Figures) -> impl Iterator<Item = String> {
+    figures.alone().iter().map(|a| {
+        let at = |name: &str| figures.get(&format!("arm/{}/{name}", a.arm));
+        let unseen = match a.unseen {
+            0 => String::new(),
+            n => format!(" ({n} not shown)"),
+        };
+        let cached = match (
+            at("alone_cached_tokens").and_then(Published::value),
+            at("alone_prompt_tokens").and_then(Published::value),
+        ) {
+            (Some(0.0), _) => "no prompt token from a cache".to_owned(),
+            (Some(cached), Some(prompt)) => {
+                format!("{cached:.0} of {prompt:.0} prompt tokens from its cache")
+            }
+            _ => "what came from its cache is not stated".to_owned(),
+        };
+        format!(
+            "{}: {} of {} answers in company have the {} of the same request alone{unseen}; alone, {cached}",
+            a.arm,
+            bare(at("alone_identical")),
+            bare(at("alone_compared")),
+            a.kind.title(),
+        )
+    })
 }
 
 /// What the arms' own figures are over.
@@ -39,7 +71,7 @@ fn totals(figures: &Figures) -> Vec<Vec<String>> {
     head.extend(arms.iter().cloned());
     head.extend(quotient_heads(arms));
     let mut rows = vec![head];
-    for metric in Metric::ALL {
+    for &metric in figures.metrics() {
         let mut row = vec![metric_title(metric).to_string()];
         for arm in arms {
             row.push(bare(figures.get(&format!("arm/{arm}/{}", metric.key()))));
@@ -59,8 +91,8 @@ fn compared(figures: &Figures) -> Vec<Vec<String>> {
         head.extend([quotient, "95% interval".into()]);
     }
     let mut rows = vec![head];
-    for metric in Metric::ALL {
-        let mut row = vec![format!("{}, median ratio", metric.title())];
+    for &metric in figures.metrics() {
+        let mut row = vec![ratio_title(metric)];
         for c in comparisons(figures, metric) {
             row.push(bare(figures.get(&format!("{}/ratio", c.prefix))));
             row.push(match c.no_interval {
@@ -92,7 +124,19 @@ pub(super) fn metric_title(metric: Metric) -> &'static str {
         Metric::PromptRate => "Prompt, tok/s",
         Metric::Ttft => "Time to first token, median s",
         Metric::ClientWall => "Client wall, median s",
+        Metric::CohortRate => "Cohort, tok/s",
+        Metric::CohortWall => "Cohort wall, median s",
     }
+}
+
+/// What the ratio of a metric is: of the sessions themselves, or of the median request.
+pub(super) fn ratio_title(metric: Metric) -> String {
+    let of = if metric.of_session() {
+        "ratio"
+    } else {
+        "median ratio"
+    };
+    format!("{}, {of}", metric.title())
 }
 
 /// Columns padded to their widest cell; the first to the left, the rest to the right.

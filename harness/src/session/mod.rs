@@ -5,6 +5,7 @@ mod end;
 mod error;
 mod one;
 mod progress;
+mod replay;
 mod run;
 
 pub use cancel::Cancel;

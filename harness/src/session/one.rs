@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::replay::Replay;
 use super::{Cancel, Progress, SessionEnd};
 use crate::archive::{ArchiveError, ArchiveWriter, SessionWriter, session_folder_name};
 use crate::host::{Sampler, now_ns};
-use crate::replay::{PromptRecord, Request, RequestHeader, RequestRecord, send};
 use crate::server::{
     HashCache, LaunchError, Programs, ServerProcess, StopMode, describe, log_tail,
 };
-use crate::study::{Arm, Body, PlannedSession, Study};
+use crate::study::{Arm, PlannedSession, Study};
 
 /// How a session can fail; nothing of it is kept but the evidence in an event.
 pub(super) enum Failure {
@@ -103,33 +103,15 @@ impl SessionRun<'_> {
         let detail = json!({ "session": name, "pid": facts.pid, "port": facts.port });
         self.archive.event("server-ready", detail)?;
 
-        let mut records = Vec::new();
-        let warmups = self.study.workload.warmups.iter().map(|b| (b, false));
-        let bodies = self.study.workload.bodies.iter().map(|b| (b, true));
-        let total = self.study.workload.warmups.len() + self.study.workload.bodies.len();
-        let mut broken = None;
-        for (index, (body, scored)) in (0_u32..).zip(warmups.chain(bodies)) {
-            self.progress
-                .step(&format!("request {}/{total}: {}", index + 1, body.name));
-            let record = self.replay(writer, &server, index, body, scored)?;
-            if self.cancel.is_set() {
-                return Err(Failure::Interrupted);
-            }
-            let detail = json!({ "session": name, "index": index, "body": body.name, "error": record.error });
-            self.archive.event("request", detail)?;
-            broken = self.fault(&record);
-            records.push(record);
-            if broken.is_some() {
-                break;
-            }
-        }
-
+        let mut replay = Replay::new(self, writer, server.port());
+        let broken = replay.all()?;
         if broken.is_some() {
             // A server that dies closes its connections a little before it can be waited for.
             wait_for_exit(&mut server, Duration::from_millis(500));
         } else if server.exited().is_none() {
-            self.ask_prompts(writer, &server, &records)?;
+            replay.ask_prompts()?;
         }
+        let records = replay.records;
         let died = server.exited();
         self.progress.step("stopping the server");
         let stop = server.stop(Duration::from_secs_f64(limits.stop_grace_s));
@@ -172,85 +154,6 @@ impl SessionRun<'_> {
                 })
             }
         }
-    }
-
-    fn replay(
-        &self,
-        writer: &SessionWriter,
-        server: &ServerProcess,
-        index: u32,
-        body: &Body,
-        scored: bool,
-    ) -> Result<RequestRecord, Failure> {
-        let request = Request {
-            port: server.port(),
-            path: &self.study.workload.path,
-            body: Some(&body.bytes),
-            timeout: self.study.workload.timeout,
-        };
-        let raw = send(&request, &|| self.cancel.is_set());
-        let stem = body.name.strip_suffix(".json").unwrap_or(&body.name);
-        let header = RequestHeader {
-            index,
-            body: body.name.clone(),
-            body_sha256: body.sha256.clone(),
-            scored,
-            stream: format!("{index:02}-{stem}"),
-        };
-        let record = RequestRecord::assemble(header, &raw, self.arm.kind);
-        writer.request(&record, &raw)?;
-        Ok(record)
-    }
-
-    /// Asks for the prompt ids that the answers did not show. After the replay, so in no time that
-    /// is published; a server that cannot say leaves them absent.
-    fn ask_prompts(
-        &self,
-        writer: &SessionWriter,
-        server: &ServerProcess,
-        records: &[RequestRecord],
-    ) -> Result<(), Failure> {
-        let workload = &self.study.workload;
-        let bodies = workload.warmups.iter().chain(&workload.bodies);
-        let unseen: Vec<_> = records
-            .iter()
-            .zip(bodies)
-            .filter(|(r, _)| r.prompt_hash.is_none())
-            .collect();
-        if unseen.is_empty() || !self.arm.kind.tokenises_on_request() {
-            return Ok(());
-        }
-        self.progress.step("asking for prompt tokens");
-        let post = |path: &str, body: &[u8]| {
-            let request = Request {
-                port: server.port(),
-                path,
-                body: Some(body),
-                timeout: workload.timeout,
-            };
-            send(&request, &|| self.cancel.is_set())
-        };
-        let mut prompts = Vec::new();
-        for (record, body) in unseen {
-            let asked = PromptRecord::ask(record.index, &body.name, &body.bytes, post);
-            prompts.push(asked);
-            if self.cancel.is_set() {
-                return Err(Failure::Interrupted);
-            }
-        }
-        Ok(writer.prompts(&prompts)?)
-    }
-
-    /// What makes a request fail its session.
-    fn fault(&self, record: &RequestRecord) -> Option<String> {
-        let about = |what: String| format!("request {} ({}): {what}", record.index, record.body);
-        if let Some(error) = &record.error {
-            return Some(about(error.clone()));
-        }
-        let expected = self.study.workload.expect_cached;
-        expected
-            .broken_by(record.index, record.cached_tokens)
-            .map(about)
     }
 }
 

@@ -1,7 +1,7 @@
 //! From a study to the exact order of its sessions.
 
 use super::coin::SplitMix64;
-use super::{Plan, PlannedSession, Role, Study};
+use super::{Phase, Plan, PlannedSession, Protocol, Role, Study};
 use crate::archive::SCHEMA;
 
 impl Plan {
@@ -9,12 +9,17 @@ impl Plan {
     pub fn of(study: &Study) -> Self {
         let arms: Vec<String> = study.arms.iter().map(|a| a.name.clone()).collect();
         let coins = coins(study.seed, study.quartets);
-        let named = |bodies: &[super::Body]| {
+        let named = |bodies: &[super::Body]| -> Vec<(String, String)> {
             bodies
                 .iter()
                 .map(|b| (b.name.clone(), b.sha256.clone()))
                 .collect()
         };
+        let (warmups, listed) = (
+            named(&study.workload.warmups),
+            named(&study.workload.bodies),
+        );
+        let protocol = study.protocol.clone();
         Self {
             schema: SCHEMA.to_owned(),
             study: study.name.clone(),
@@ -23,10 +28,24 @@ impl Plan {
             sessions: order(&arms, &coins, study.burn_in),
             coins,
             arms,
-            warmups: named(&study.workload.warmups),
-            bodies: named(&study.workload.bodies),
+            phases: written_phases(&protocol, &names(&warmups), &names(&listed)),
+            protocol,
+            warmups,
+            bodies: listed,
         }
     }
+}
+
+fn names(bodies: &[(String, String)]) -> Vec<String> {
+    bodies.iter().map(|(name, _)| name.clone()).collect()
+}
+
+/// The phases as `plan.json` states them: none for the default protocol.
+pub fn written_phases(protocol: &Protocol, warmups: &[String], bodies: &[String]) -> Vec<Phase> {
+    if protocol.is_fresh() {
+        return Vec::new();
+    }
+    protocol.phases(warmups, bodies)
 }
 
 /// One recorded coin a quartet.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::protocol::ProtocolFile;
 use crate::derive::Metric;
 use crate::server::ServerKind;
 
@@ -26,9 +27,10 @@ pub struct StudyFile {
     /// Whether an unscored session comes first.
     #[serde(default = "yes")]
     pub burn_in: bool,
-    /// The metric that the study is about, by its name in `figures.json`.
+    /// The metric that the study is about, by its name in `figures.json`; the protocol's own if
+    /// absent. Read it with [`StudyFile::primary`].
     #[serde(default)]
-    pub primary: Metric,
+    pub primary: Option<Spanned<Metric>>,
     /// Largest slowdown that still passes a gate, as a share (0.05 is 5%).
     #[serde(default)]
     pub margin: Option<Spanned<f64>>,
@@ -43,6 +45,9 @@ pub struct StudyFile {
     pub arms: Vec<ArmFile>,
     /// What is replayed.
     pub workload: WorkloadFile,
+    /// How it is replayed; read it with [`StudyFile::protocol`].
+    #[serde(default)]
+    pub protocol: Option<ProtocolFile>,
     /// What the host must be like.
     #[serde(default)]
     pub guards: Guards,
@@ -157,27 +162,6 @@ pub enum ExpectCached {
     Prefix,
     /// Any number.
     Any,
-}
-
-impl ExpectCached {
-    /// What is wrong with a request's cached prompt tokens; absent when nothing is, or when the
-    /// server does not state them.
-    pub fn broken_by(self, index: u32, cached_tokens: Option<u64>) -> Option<String> {
-        let cached = cached_tokens.filter(|n| *n > 0)?;
-        let declared = self.declared_cold(index)?;
-        Some(format!(
-            "{cached} prompt tokens came from the server's cache; the study declares {declared}"
-        ))
-    }
-
-    /// The words for a request whose prompt must not come from a cache; absent where it may.
-    pub fn declared_cold(self, index: u32) -> Option<&'static str> {
-        match self {
-            Self::None => Some("none"),
-            Self::Prefix if index == 0 => Some("none before the first request"),
-            Self::Prefix | Self::Any => None,
-        }
-    }
 }
 
 /// `[guards]`. Absent bounds are not checked.

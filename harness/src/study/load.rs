@@ -10,6 +10,7 @@ use toml::Spanned;
 use super::bounds;
 use super::error::StudyError;
 use super::file::{ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile};
+use super::protocol::Protocol;
 use crate::archive::sha256_hex;
 use crate::derive::Metric;
 use crate::server::ServerKind;
@@ -100,6 +101,8 @@ pub struct Study {
     pub arms: Vec<Arm>,
     /// What is replayed.
     pub workload: Workload,
+    /// How it is replayed.
+    pub protocol: Protocol,
     /// Bounds of the host.
     pub guards: Guards,
     /// Limits of servers.
@@ -199,8 +202,44 @@ impl StudyFile {
                 format!("path {target:?} must start with `/`, as in /v1/chat/completions"),
             );
         }
+        let protocol = file.resolve_protocol();
+        let protocol = protocol.map_err(|(span, what)| StudyError::at(path, text, span, what))?;
+        let metrics = Metric::of(&protocol);
+        if let Some(primary) = &file.primary
+            && !metrics.contains(primary.as_ref())
+        {
+            let known: Vec<&str> = metrics.iter().map(|m| m.key()).collect();
+            return bad(
+                primary.span(),
+                format!(
+                    "primary = {:?} is not a metric of this protocol; give one of {}",
+                    primary.as_ref().key(),
+                    known.join(", ")
+                ),
+            );
+        }
         bounds::check(path, text, &file)?;
         Ok(file)
+    }
+
+    fn resolve_protocol(&self) -> Result<Protocol, (Range<usize>, String)> {
+        let bodies = self.workload.bodies.as_ref().len();
+        let written = self.protocol.as_ref();
+        written.map_or(Ok(Protocol::Fresh), |p| p.resolve(bodies))
+    }
+
+    /// How the workload is replayed: as written, or one fresh session's bodies one at a time.
+    pub fn protocol(&self) -> Protocol {
+        // `parse` has refused what does not resolve.
+        self.resolve_protocol().unwrap_or_default()
+    }
+
+    /// The metric that the study is about: as written, or the protocol's first.
+    pub fn primary(&self) -> Metric {
+        match &self.primary {
+            Some(metric) => *metric.as_ref(),
+            None => Metric::of(&self.protocol())[0],
+        }
     }
 }
 
@@ -220,6 +259,7 @@ impl Study {
             .filter(|p| !p.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         let source = Source { path, text, folder };
+        let (protocol, primary) = (file.protocol(), file.primary());
         let arms = file
             .arms
             .iter()
@@ -236,7 +276,8 @@ impl Study {
             seed: file.seed,
             quartets: file.quartets.into_inner(),
             burn_in: file.burn_in,
-            primary: file.primary,
+            primary,
+            protocol,
             margin: file.margin.map(Spanned::into_inner),
             identity: file.identity,
             arms,

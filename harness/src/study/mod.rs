@@ -7,12 +7,14 @@ mod expand;
 mod file;
 mod load;
 mod plan;
+mod protocol;
 
 pub use coin::SplitMix64;
 pub use error::StudyError;
-pub use expand::{coins, order};
+pub use expand::{coins, order, written_phases};
 pub use file::{
     ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile, WorkloadFile,
 };
 pub use load::{Arm, Body, Study, Workload, archived_name};
-pub use plan::{Plan, PlannedSession, Role};
+pub use plan::{Plan, PlannedSession, Role, Step};
+pub use protocol::{ALONE, Phase, PhaseRequest, Protocol, ProtocolFile, ProtocolKind, Way};

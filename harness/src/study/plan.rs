@@ -1,9 +1,11 @@
 //! The exact order of sessions, known before anything starts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::ExpectCached;
+use super::protocol::{ALONE, Phase, Protocol, Way};
 use crate::archive::minor;
 
 /// What a session is for.
@@ -32,7 +34,7 @@ pub struct PlannedSession {
 }
 
 /// `plan.json`: written before the first server starts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// `major.minor`.
     pub schema: String,
@@ -51,8 +53,61 @@ pub struct Plan {
     pub warmups: Vec<(String, String)>,
     /// Body names in replay order, with sha256.
     pub bodies: Vec<(String, String)>,
+    /// How every session replays its bodies; absent in the file where it is the default.
+    #[serde(default, skip_serializing_if = "Protocol::is_fresh")]
+    pub protocol: Protocol,
+    /// What every session does, request by request; absent in the file where it is warm-ups and
+    /// then bodies, one at a time. Read it with [`Plan::phases`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Phase>,
     /// Every session.
     pub sessions: Vec<PlannedSession>,
+}
+
+/// One request of every session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Position in the session, from 0.
+    pub index: u32,
+    /// The phase's name; absent where the protocol is the default.
+    pub phase: Option<String>,
+    /// How the phase sends its requests.
+    pub way: Way,
+    /// Whether it counts.
+    pub scored: bool,
+    /// Body's file name in `workload/`.
+    pub body: String,
+    /// sha256 of the body.
+    pub sha256: String,
+}
+
+impl Step {
+    /// The words for a request whose prompt must not come from a cache; absent where it may. A
+    /// body replayed alone was sent before, so its prompt may; of requests sent at once none is
+    /// the first, so `prefix` says nothing about them.
+    pub fn declared_cold(&self, expected: ExpectCached) -> Option<&'static str> {
+        let first = self.index == 0 && self.way == Way::OneByOne;
+        match expected {
+            _ if self.phase.as_deref() == Some(ALONE) => None,
+            ExpectCached::None => Some("none"),
+            ExpectCached::Prefix if first => Some("none before the first request"),
+            ExpectCached::Prefix | ExpectCached::Any => None,
+        }
+    }
+
+    /// What is wrong with the cached prompt tokens of its answer; absent when nothing is, or when
+    /// the server does not state them.
+    pub fn cache_broken(
+        &self,
+        expected: ExpectCached,
+        cached_tokens: Option<u64>,
+    ) -> Option<String> {
+        let cached = cached_tokens.filter(|n| *n > 0)?;
+        let declared = self.declared_cold(expected)?;
+        Some(format!(
+            "{cached} prompt tokens came from the server's cache; the study declares {declared}"
+        ))
+    }
 }
 
 impl Plan {
@@ -66,5 +121,43 @@ impl Plan {
     pub fn pairs(&self) -> usize {
         let pairs: BTreeSet<u32> = self.sessions.iter().filter_map(|s| s.pair).collect();
         pairs.len()
+    }
+
+    /// What every session does.
+    pub fn phases(&self) -> Vec<Phase> {
+        if !self.phases.is_empty() {
+            return self.phases.clone();
+        }
+        let names = |bodies: &[(String, String)]| -> Vec<String> {
+            bodies.iter().map(|(name, _)| name.clone()).collect()
+        };
+        self.protocol
+            .phases(&names(&self.warmups), &names(&self.bodies))
+    }
+
+    /// Every request of a session, in the order of their indices.
+    pub fn steps(&self) -> Vec<Step> {
+        let all = self.warmups.iter().chain(&self.bodies);
+        let hashes: BTreeMap<&str, &str> = all
+            .map(|(name, hash)| (name.as_str(), hash.as_str()))
+            .collect();
+        let phases = self.phases();
+        let requests = phases
+            .iter()
+            .flat_map(|phase| phase.requests.iter().map(move |r| (phase, r)));
+        (0_u32..)
+            .zip(requests)
+            .map(|(index, (phase, request))| Step {
+                index,
+                phase: (!self.protocol.is_fresh()).then(|| phase.name.clone()),
+                way: phase.way,
+                scored: phase.scored,
+                body: request.body.clone(),
+                sha256: hashes
+                    .get(request.body.as_str())
+                    .map(|hash| (*hash).to_owned())
+                    .unwrap_or_default(),
+            })
+            .collect()
     }
 }

@@ -75,6 +75,8 @@ pub fn plan(coins: &[bool]) -> Plan {
             .find(|seed| palindrome_harness::study::coins(*seed, coins.len() as u32) == coins)
             .unwrap(),
         coins: coins.to_vec(),
+        protocol: palindrome_harness::study::Protocol::Fresh,
+        phases: vec![],
         arms: vec!["A".into(), "B".into()],
         warmups: vec![],
         bodies: BODIES
@@ -241,6 +243,7 @@ pub fn write_session(writer: &ArchiveWriter, planned: &PlannedSession) {
             body_sha256: sha256_hex(body.as_bytes()),
             scored: true,
             stream: format!("{i:03}"),
+            ..RequestHeader::default()
         };
         let record = RequestRecord::assemble(header, &raw, facts.kind);
         assert_eq!(record.error, None);

@@ -1,0 +1,185 @@
+//! A session's requests: phase after phase, sent as the plan says.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::one::{Failure, SessionRun};
+use crate::archive::{SessionWriter, session_folder_name};
+use crate::replay::{
+    PromptRecord, RawResponse, Request, RequestHeader, RequestRecord, send, send_together,
+};
+use crate::study::{Body, Phase, Step, Way};
+
+/// The requests of one session against the server on `port`.
+pub(super) struct Replay<'a> {
+    run: &'a SessionRun<'a>,
+    writer: &'a SessionWriter,
+    port: u16,
+    bodies: BTreeMap<&'a str, &'a Body>,
+    /// What was recorded so far, in the plan's order.
+    pub(super) records: Vec<RequestRecord>,
+}
+
+impl<'a> Replay<'a> {
+    pub(super) fn new(run: &'a SessionRun<'a>, writer: &'a SessionWriter, port: u16) -> Self {
+        let workload = &run.study.workload;
+        let all = workload.warmups.iter().chain(&workload.bodies);
+        Self {
+            run,
+            writer,
+            port,
+            bodies: all.map(|body| (body.name.as_str(), body)).collect(),
+            records: Vec::new(),
+        }
+    }
+
+    /// Sends everything that the plan says; the text is why it stopped early.
+    pub(super) fn all(&mut self) -> Result<Option<String>, Failure> {
+        let plan = self.run.archive.plan();
+        let steps = plan.steps();
+        let mut rest = steps.as_slice();
+        for phase in plan.phases() {
+            let (now, later) = rest.split_at(phase.requests.len());
+            rest = later;
+            let broken = match phase.way {
+                Way::OneByOne => self.one_by_one(now, steps.len())?,
+                Way::Together => self.together(&phase, now)?,
+            };
+            if broken.is_some() {
+                return Ok(broken);
+            }
+        }
+        Ok(None)
+    }
+
+    fn one_by_one(&mut self, steps: &[Step], total: usize) -> Result<Option<String>, Failure> {
+        for step in steps {
+            let text = format!("request {}/{total}: {}", step.index + 1, step.body);
+            self.run.progress.step(&text);
+            let request = self.request(step)?;
+            let raw = send(&request, &|| self.run.cancel.is_set());
+            let broken = self.record(step, &raw)?;
+            if broken.is_some() {
+                return Ok(broken);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Nothing is written before the last answer has ended.
+    fn together(&mut self, phase: &Phase, steps: &[Step]) -> Result<Option<String>, Failure> {
+        let text = format!("{}: {} requests at once", phase.name, steps.len());
+        self.run.progress.step(&text);
+        let requests: Result<Vec<_>, _> = steps.iter().map(|step| self.request(step)).collect();
+        let cancel = self.run.cancel;
+        match send_together(&requests?, &|| cancel.is_set()) {
+            Ok(responses) => self.record_all(steps, &responses),
+            Err(e) => Ok(Some(format!(
+                "{} requests cannot be sent at once: {e}",
+                steps.len()
+            ))),
+        }
+    }
+
+    /// The first fault, in the plan's order, of requests that were in flight together.
+    fn record_all(
+        &mut self,
+        steps: &[Step],
+        responses: &[RawResponse],
+    ) -> Result<Option<String>, Failure> {
+        let mut broken = None;
+        for (step, raw) in steps.iter().zip(responses) {
+            let fault = self.record(step, raw)?;
+            broken = broken.or(fault);
+        }
+        Ok(broken)
+    }
+
+    fn body(&self, step: &Step) -> Result<&'a Body, Failure> {
+        self.bodies.get(step.body.as_str()).copied().ok_or_else(|| {
+            let what = format!(
+                "the plan names the body {:?}, which the study does not have",
+                step.body
+            );
+            Failure::Archive(crate::archive::ArchiveError::Misuse(what))
+        })
+    }
+
+    fn request(&self, step: &Step) -> Result<Request<'a>, Failure> {
+        let workload = &self.run.study.workload;
+        Ok(Request {
+            port: self.port,
+            path: &workload.path,
+            body: Some(&self.body(step)?.bytes),
+            timeout: workload.timeout,
+        })
+    }
+
+    /// Writes what came; the text is what makes it fail the session.
+    fn record(&mut self, step: &Step, raw: &RawResponse) -> Result<Option<String>, Failure> {
+        let stem = step.body.strip_suffix(".json").unwrap_or(&step.body);
+        let header = RequestHeader {
+            index: step.index,
+            body: step.body.clone(),
+            body_sha256: self.body(step)?.sha256.clone(),
+            scored: step.scored,
+            stream: format!("{:02}-{stem}", step.index),
+            phase: step.phase.clone(),
+        };
+        let record = RequestRecord::assemble(header, raw, self.run.arm.kind);
+        self.writer.request(&record, raw)?;
+        if self.run.cancel.is_set() {
+            return Err(Failure::Interrupted);
+        }
+        let session = session_folder_name(self.run.planned);
+        let detail = json!({ "session": session, "index": step.index, "body": step.body, "error": record.error });
+        self.run.archive.event("request", detail)?;
+        let fault = self.fault(step, &record);
+        self.records.push(record);
+        Ok(fault)
+    }
+
+    fn fault(&self, step: &Step, record: &RequestRecord) -> Option<String> {
+        let about = |what: String| format!("request {} ({}): {what}", step.index, step.body);
+        if let Some(error) = &record.error {
+            return Some(about(error.clone()));
+        }
+        let expected = self.run.study.workload.expect_cached;
+        step.cache_broken(expected, record.cached_tokens).map(about)
+    }
+
+    /// Asks for the prompt ids that the answers did not show, each body once. After the replay, so
+    /// in no time that is published; a server that cannot say leaves them absent.
+    pub(super) fn ask_prompts(&self) -> Result<(), Failure> {
+        let mut unseen: Vec<(&RequestRecord, &Body)> = Vec::new();
+        for record in self.records.iter().filter(|r| r.prompt_hash.is_none()) {
+            let asked = unseen.iter().any(|(_, body)| body.name == record.body);
+            if let Some(body) = self.bodies.get(record.body.as_str()).filter(|_| !asked) {
+                unseen.push((record, body));
+            }
+        }
+        if unseen.is_empty() || !self.run.arm.kind.tokenises_on_request() {
+            return Ok(());
+        }
+        self.run.progress.step("asking for prompt tokens");
+        let post = |path: &str, body: &[u8]| {
+            let request = Request {
+                port: self.port,
+                path,
+                body: Some(body),
+                timeout: self.run.study.workload.timeout,
+            };
+            send(&request, &|| self.run.cancel.is_set())
+        };
+        let mut prompts = Vec::new();
+        for (record, body) in unseen {
+            let asked = PromptRecord::ask(record.index, &body.name, &body.bytes, post);
+            prompts.push(asked);
+            if self.run.cancel.is_set() {
+                return Err(Failure::Interrupted);
+            }
+        }
+        Ok(self.writer.prompts(&prompts)?)
+    }
+}

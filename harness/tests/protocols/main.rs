@@ -1,0 +1,9 @@
+//! Protocols over scripted servers: real processes, real sockets, sealed and audited archives.
+
+#[path = "../archive_fixture/mod.rs"]
+mod archive_fixture;
+mod cohort;
+#[path = "../common/mod.rs"]
+mod common;
+mod older;
+mod support;
