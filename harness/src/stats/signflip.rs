@@ -14,6 +14,9 @@ pub struct SignFlip {
 
 /// Exact two-sided sign-flip test over quartet effects (log units). Absent for none and for more
 /// than [`MAX_QUARTETS`].
+///
+/// R. A. Fisher, "The Design of Experiments", section 21: of the 32,768 sign patterns of Darwin's 15
+/// pairs of maize plants, 1,726 have sums at least as far from 0 as the 314 observed.
 pub fn sign_flip(effects: &[f64]) -> Option<SignFlip> {
     let q = effects.len();
     if q == 0 || q > MAX_QUARTETS || effects.iter().any(|e| !e.is_finite()) {
@@ -42,6 +45,13 @@ pub fn sign_flip(effects: &[f64]) -> Option<SignFlip> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn darwins_maize_by_fisher() {
+        let differences = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48];
+        let test = sign_flip(&differences.map(f64::from)).unwrap();
+        assert_eq!(test.p, 1726.0 / 32768.0);
+    }
 
     #[test]
     fn one_quartet_can_never_be_significant() {

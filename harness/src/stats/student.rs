@@ -36,7 +36,7 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
 }
 
 /// Regularised incomplete beta I_x(a, b).
-fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+pub(super) fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
