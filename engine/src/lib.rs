@@ -9,6 +9,7 @@ pub mod bench;
 pub mod chat;
 pub mod cli;
 pub mod formats;
+mod hex;
 pub mod kernels;
 pub mod kv;
 mod memory;

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::{self, TILE_ROWS};
+use crate::hex::hex;
 
 /// The start of a SHA-256 of some floats' bits.
 fn digest(values: &[f32]) -> String {
@@ -20,11 +21,7 @@ fn digest(values: &[f32]) -> String {
     for x in values {
         hash.update(x.to_bits().to_le_bytes());
     }
-    let mut text = String::new();
-    for byte in &hash.finalize()[..8] {
-        write!(text, "{byte:02x}").expect("a string takes everything");
-    }
-    text
+    hex(&hash.finalize()[..8])
 }
 
 const PRECISIONS: [(Precision, &str); 3] = [

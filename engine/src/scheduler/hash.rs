@@ -1,8 +1,8 @@
 //! Fingerprints of token sequences.
 
-use std::fmt::Write;
-
 use sha2::{Digest, Sha256};
+
+use crate::hex::hex;
 
 /// sha256 over ids as little-endian u32, lowercase hex.
 pub fn token_hash(ids: &[u32]) -> String {
@@ -10,12 +10,7 @@ pub fn token_hash(ids: &[u32]) -> String {
     for id in ids {
         hasher.update(id.to_le_bytes());
     }
-    let mut hex = String::with_capacity(64);
-    for byte in hasher.finalize() {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hex(&hasher.finalize())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A hash that grows with each step's logits.
 
-use std::fmt::Write;
-
 use sha2::{Digest, Sha256};
+
+use crate::hex::hex;
 
 /// The hash after a step.
 pub type Link = [u8; 32];
@@ -51,12 +51,7 @@ impl Chain {
 
     /// The last link in lowercase hex; that of an empty chain is zeros.
     pub fn hex(&self) -> String {
-        let last = self.links.last().unwrap_or(&[0; 32]);
-        last.iter().fold(String::new(), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        hex(self.links.last().unwrap_or(&[0; 32]))
     }
 }
 

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::progress::progress;
 use crate::cli::failure::Failure;
+use crate::hex::hex;
 
 /// All parts of `NAME-00001-of-0000N.gguf`, or the file alone.
 pub(super) fn parts(path: &Path) -> Vec<PathBuf> {
@@ -30,7 +31,6 @@ pub(super) fn parts(path: &Path) -> Vec<PathBuf> {
 
 /// Of one file, in lowercase hex.
 pub(super) fn sha256(path: &Path) -> Result<String, Failure> {
-    use std::fmt::Write;
     let mut file = File::open(path)?;
     let bar = progress(file.metadata()?.len(), "sha256");
     let mut hasher = Sha256::new();
@@ -44,14 +44,7 @@ pub(super) fn sha256(path: &Path) -> Result<String, Failure> {
         bar.inc(read as u64);
     }
     bar.finish_and_clear();
-    Ok(hasher
-        .finalize()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        }))
+    Ok(hex(&hasher.finalize()))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::formats::blocks::GgmlType;
 use crate::formats::gguf::{GgufFile, TensorInfo};
 use crate::formats::planes;
 use crate::formats::tiles::{self, TILE_ROWS};
+use crate::hex::hex;
 
 /// What packing did.
 #[derive(Clone, Debug)]
@@ -226,12 +227,4 @@ fn write(
 fn plain(bytes: &[u8], hash: &mut Sha256, out: &mut impl Write) -> std::io::Result<()> {
     hash.update(bytes);
     out.write_all(bytes)
-}
-
-pub(super) fn hex(digest: &[u8]) -> String {
-    use std::fmt::Write as _;
-    digest.iter().fold(String::new(), |mut hex, byte| {
-        write!(hex, "{byte:02x}").expect("a string takes any text");
-        hex
-    })
 }

@@ -8,11 +8,11 @@ use sha2::{Digest, Sha256};
 
 use super::StoreError;
 use super::open::open;
-use super::pack::hex;
 use super::prelude::{Prelude, read_prelude};
 use crate::formats::gguf::TensorInfo;
 use crate::formats::planes;
 use crate::formats::tiles::{self, TILE_ROWS};
+use crate::hex::hex;
 
 /// Rebuilds every part of the source in memory, tile by tile, and compares its hash.
 pub fn verify(store: &Path, progress: impl FnMut(u64, u64)) -> Result<Prelude, StoreError> {

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::turn::Turn;
 use crate::chat::Delta;
+use crate::hex::hex;
 use crate::scheduler::{EngineError, Finish, GenEvent, GenRequest, GenSummary, TokenEvent};
 use crate::server::{ApiError, Backend, EventSource};
 
@@ -243,13 +244,4 @@ impl Generation {
 
 fn millis(from: Instant, to: Instant) -> f64 {
     to.saturating_duration_since(from).as_secs_f64() * 1e3
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
