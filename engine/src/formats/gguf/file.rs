@@ -1,7 +1,7 @@
 //! Opening a GGUF file (or all parts of a split one) and finding tensors in it.
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -289,25 +289,43 @@ impl GgufFile {
         }
     }
 
-    /// The first scale or weight of a tensor that nothing can be computed with.
-    pub fn first_fault(&self, tensor: &TensorInfo) -> Option<ValueFault> {
+    /// A tensor's rows as its GGUF file has them, some at a time with the number of the first;
+    /// returns what broke off.
+    pub fn each_rows<B>(
+        &self,
+        tensor: &TensorInfo,
+        mut each: impl FnMut(usize, &[u8]) -> ControlFlow<B>,
+    ) -> Option<B> {
         let bytes = self.bytes(tensor);
         if !self.is_tiled(tensor) {
-            return first_fault(tensor.ty, tensor.cols(), bytes);
+            return each(0, bytes).break_value();
         }
         let mut rows = vec![0; TILE_ROWS * (tensor.len / tensor.rows())];
-        let tiles = bytes.chunks_exact(rows.len()).enumerate();
         let mut joined = Vec::new();
-        tiles.into_iter().find_map(|(i, mut tile)| {
+        for (i, mut tile) in bytes.chunks_exact(rows.len()).enumerate() {
             if self.is_in_planes(tensor) {
                 joined.resize(tile.len(), 0);
                 planes::join(tile, &mut joined);
                 tile = &joined;
             }
             tiles::unpack(tensor.ty, tile, &mut rows);
-            let fault = first_fault(tensor.ty, tensor.cols(), &rows)?;
-            let row = i * TILE_ROWS + fault.row;
-            Some(ValueFault { row, ..fault })
+            if let ControlFlow::Break(found) = each(i * TILE_ROWS, &rows) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// The first scale or weight of a tensor that nothing can be computed with.
+    pub fn first_fault(&self, tensor: &TensorInfo) -> Option<ValueFault> {
+        self.each_rows(tensor, |first, rows| {
+            match first_fault(tensor.ty, tensor.cols(), rows) {
+                None => ControlFlow::Continue(()),
+                Some(fault) => ControlFlow::Break(ValueFault {
+                    row: first + fault.row,
+                    ..fault
+                }),
+            }
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -10,8 +11,6 @@ use super::StoreError;
 use super::open::open;
 use super::prelude::{Prelude, read_prelude};
 use crate::formats::gguf::TensorInfo;
-use crate::formats::planes;
-use crate::formats::tiles::{self, TILE_ROWS};
 use crate::hex::hex;
 
 /// Rebuilds every part of the source in memory, tile by tile, and compares its hash.
@@ -81,23 +80,13 @@ fn each_part<'a, W: Write>(
             file.tensors().iter().filter(|t| t.part == part).collect();
         tensors.sort_by_key(|t| t.offset);
         let mut at = 0;
-        let (mut rows, mut joined) = (Vec::new(), Vec::new());
         for tensor in tensors {
             put(&bytes[at..tensor.offset]).map_err(&io)?;
-            if file.is_tiled(tensor) {
-                rows.resize(TILE_ROWS * (tensor.len / tensor.rows()), 0);
-                for mut tile in file.bytes(tensor).chunks_exact(rows.len()) {
-                    if file.is_in_planes(tensor) {
-                        joined.resize(tile.len(), 0);
-                        planes::join(tile, &mut joined);
-                        tile = &joined;
-                    }
-                    tiles::unpack(tensor.ty, tile, &mut rows);
-                    put(&rows).map_err(&io)?;
-                }
-            } else {
-                put(file.bytes(tensor)).map_err(&io)?;
-            }
+            let failed = file.each_rows(tensor, |_, rows| match put(rows) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            });
+            failed.map_or(Ok(()), Err).map_err(&io)?;
             at = tensor.offset + tensor.len;
             progress(before + at as u64, all);
         }
