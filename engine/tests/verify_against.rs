@@ -46,6 +46,7 @@ fn all_ways(model: &Path, prompts: &[usize], steps: usize, activations: Activati
         base,
         prompts: prompts.iter().map(|&n| prompt(1, n, vocab)).collect(),
         steps,
+        estimate: true,
     };
     let (mut estimates, mut rows) = (0, 0);
     let all = compare(&plan, &mut load, &mut |event| match event {

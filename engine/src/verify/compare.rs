@@ -25,6 +25,8 @@ pub struct Plan {
     pub prompts: Vec<Vec<u32>>,
     /// Decode steps after each.
     pub steps: usize,
+    /// Whether to walk a few tokens along each way first, and tell how long it will take.
+    pub estimate: bool,
 }
 
 /// One way and one prompt.
@@ -113,7 +115,11 @@ pub fn compare(
     hear: &mut dyn FnMut(Event<'_>),
 ) -> Result<Comparison, VerifyError> {
     let mut run = Run { plan, load, hear };
-    let trials = run.trials()?;
+    let trials = if plan.estimate {
+        run.trials()?
+    } else {
+        Vec::new()
+    };
     run.say(&trials, None);
     let mut rows = Vec::new();
     let mut chains = Vec::new();
@@ -214,6 +220,9 @@ impl Run<'_> {
 
     /// Tells what is left; `base` are the base way's rows once there are any.
     fn say(&mut self, trials: &[Trial], base: Option<&[Row]>) {
+        if trials.is_empty() {
+            return;
+        }
         let steps = self.plan.steps as f64;
         let by_trial = |trial: &Trial, prompt: &Vec<u32>| {
             trial.token * prompt.len() as f64 + trial.step * steps

@@ -90,6 +90,7 @@ impl Broken {
             ways: parse_ways(ways, &base(), BOTH).unwrap(),
             prompts: vec![prompt(1, PROMPT, vocab)],
             steps: STEPS,
+            estimate: true,
         }
     }
 

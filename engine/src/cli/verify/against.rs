@@ -47,13 +47,13 @@ pub struct AgainstArgs {
     #[arg(long, value_name = "WAY", requires = "against")]
     base: Option<String>,
     /// Prompts of so many tokens, drawn evenly from the vocabulary
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "128,3000,13000", value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "128,3000,13000", requires = "against", value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     prompts: Vec<u32>,
     /// Greedy decode steps after each prompt
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(..=1 << 24))]
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "against", value_parser = clap::value_parser!(u32).range(..=1 << 24))]
     steps: u32,
     /// Seed of the prompts
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "against")]
     seed: u64,
     /// How finely activations are quantised, on every way
     #[arg(long, value_enum, default_value_t, requires = "against")]
@@ -104,6 +104,26 @@ impl<'a> Files<'a> {
     }
 }
 
+/// The way that a server would take with this model.
+pub(super) fn served(model: &LoadedModel, layout: Arrangement) -> Way {
+    Way {
+        threads: model.threads(),
+        isa: model.isa().name().to_owned(),
+        block: model.block(),
+        prefix: Prefix::Cold,
+        company: 1,
+        layout,
+    }
+}
+
+/// Why a comparison came to no end, for people.
+pub(super) fn failure(model: &Path, error: VerifyError) -> Failure {
+    match error {
+        VerifyError::Load { way, source } => load_failure(model, format!("{way}: {source}")),
+        forward @ VerifyError::Forward { .. } => Failure::new(forward),
+    }
+}
+
 /// Compares, prints a table, and says how long it will take before.
 pub fn against(model: &Path, args: &AgainstArgs, kv_type: KvType) -> Result<ExitCode, Failure> {
     let files = Files::new(model, &args.store)?;
@@ -117,14 +137,7 @@ pub fn against(model: &Path, args: &AgainstArgs, kv_type: KvType) -> Result<Exit
     };
     let first = LoadedModel::load(&files.base, &options)
         .map_err(|error| load_failure(model, error).hint("--prompts and --steps shorten it"))?;
-    let served = Way {
-        threads: first.threads(),
-        isa: first.isa().name().to_owned(),
-        block: first.block(),
-        prefix: Prefix::Cold,
-        company: 1,
-        layout: files.layouts[0],
-    };
+    let served = served(&first, files.layouts[0]);
     let (name, vocab) = (first.name().to_owned(), first.vocab());
     drop(first);
     let base = match &args.base {
@@ -152,6 +165,7 @@ pub fn against(model: &Path, args: &AgainstArgs, kv_type: KvType) -> Result<Exit
         ways,
         prompts: lengths.map(|n| prompt(args.seed, n, vocab)).collect(),
         steps,
+        estimate: true,
     };
     println!(
         "model    {} ({name}), {} activations, {} K/V",
@@ -199,10 +213,7 @@ pub fn against(model: &Path, args: &AgainstArgs, kv_type: KvType) -> Result<Exit
         }
         Event::Row(row) => bar.suspend(|| println!("{}", table.row(row))),
     };
-    let all = compare(&plan, &mut load, &mut hear).map_err(|error| match error {
-        VerifyError::Load { way, source } => load_failure(model, format!("{way}: {source}")),
-        forward @ VerifyError::Forward { .. } => Failure::new(forward),
-    })?;
+    let all = compare(&plan, &mut load, &mut hear).map_err(|error| failure(model, error))?;
     bar.finish_and_clear();
     if let Some(path) = &args.json {
         let text = json(model, (args.activations, kv_type), args.seed, &plan, &all);

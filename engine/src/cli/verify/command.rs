@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::against::{AgainstArgs, against};
-use super::fingerprint::{parts, sha256};
-use super::levels::forward;
+use super::fingerprint::sha256;
+use super::levels::levels;
 use super::sound::{round_trips, values};
 use crate::cli::failure::Failure;
 use crate::formats::store;
@@ -47,15 +47,15 @@ pub fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     report("tokenizer: texts survive encoding and decoding", &lost);
     findings.extend(lost);
     if !args.no_forward && findings.is_empty() {
-        let differing = forward(&args.model, args.kv_type)?;
+        let differing = levels(&args.model, args.kv_type)?;
         report(
             "kernels: every instruction-set level gives the same bits",
             &differing,
         );
         findings.extend(differing);
     }
-    for part in parts(&args.model) {
-        println!("sha256   {}  {}", sha256(&part)?, part.display());
+    for part in file.paths() {
+        println!("sha256   {}  {}", sha256(part)?, part.display());
     }
     if findings.is_empty() {
         Ok(ExitCode::SUCCESS)

@@ -129,6 +129,7 @@ mod tests {
             base,
             prompts: vec![vec![1, 2, 3]],
             steps: 2,
+            estimate: true,
         }
     }
 
