@@ -10,7 +10,6 @@ use super::rope_keys::{rope_base, rope_scaling};
 use super::self_attention::{Extras, Scratch, SelfAttention};
 use super::tensors::{Stored, Tensors};
 use crate::formats::gguf::Value;
-use crate::kv::KvShape;
 use crate::ops::{ExpertActivation, Pairs, RopeTable, YarnRamp, embed};
 
 pub(super) struct GptOss {
@@ -104,12 +103,8 @@ impl Architecture for GptOss {
         &self.head
     }
 
-    fn context(&self) -> usize {
-        self.dims.context
-    }
-
-    fn kv_shape(&self, ctx: usize) -> KvShape {
-        self.dims.kv_shape(ctx)
+    fn dims(&self) -> &Dims {
+        &self.dims
     }
 
     fn windows(&self) -> Vec<Option<usize>> {

@@ -7,7 +7,6 @@ use super::loaded::{Architecture, Head, Pass};
 use super::rope_keys::{rope_base, rope_scaling};
 use super::self_attention::{Extras, Scratch, SelfAttention};
 use super::tensors::{Stored, StoredLinear, Tensors};
-use crate::kv::KvShape;
 use crate::ops::{Pairs, RopeTable, YarnRamp, add_to, embed, rms_norm, swiglu};
 
 pub(super) struct Llama {
@@ -82,12 +81,8 @@ impl Architecture for Llama {
         &self.head
     }
 
-    fn context(&self) -> usize {
-        self.dims.context
-    }
-
-    fn kv_shape(&self, ctx: usize) -> KvShape {
-        self.dims.kv_shape(ctx)
+    fn dims(&self) -> &Dims {
+        &self.dims
     }
 
     fn forward(&self, pass: &mut Pass<'_>, batch: &mut Batch<'_>) -> Result<Vec<f32>, BadRow> {

@@ -15,7 +15,7 @@ use super::{ForwardError, ModelError};
 use crate::formats::gguf::{GgufFile, Metadata};
 use crate::formats::store;
 use crate::kernels::{Activations, FpEnv, Isa, Layout, Matrix, Precision};
-use crate::kv::{KvCache, KvShape, KvType};
+use crate::kv::{KvCache, KvType};
 use crate::ops::{
     Linear, MoeBuffers, NonFinite, Tools, YarnRamp, best_rows, check_computed, check_finite,
     linear, quantize, rms_norm,
@@ -70,11 +70,10 @@ pub enum Want {
 /// The layers of a model, from tokens to the hidden states before the final norm.
 pub(super) trait Architecture: Send + Sync {
     fn head(&self) -> &Head;
-    fn context(&self) -> usize;
-    fn kv_shape(&self, ctx: usize) -> KvShape;
+    fn dims(&self) -> &Dims;
     /// How many of the last positions each layer looks at; `None`: all.
     fn windows(&self) -> Vec<Option<usize>> {
-        vec![None; self.kv_shape(1).layers]
+        vec![None; self.dims().layers]
     }
     /// Writes the tokens' keys and values behind those in their caches (the caller advances them)
     /// and returns `[tokens, hidden]`.
@@ -213,12 +212,12 @@ impl LoadedModel {
         };
         tensors.warn_unused();
         let ctx = match options.ctx {
-            None => model.context().min(DEFAULT_CTX),
-            Some(ctx) if (1..=model.context()).contains(&ctx) => ctx,
+            None => model.dims().context.min(DEFAULT_CTX),
+            Some(ctx) if (1..=model.dims().context).contains(&ctx) => ctx,
             Some(ctx) => {
                 return Err(ModelError::Unsupported(format!(
                     "a context of {ctx} tokens was asked for; this model takes 1 to {}",
-                    model.context()
+                    model.dims().context
                 )));
             }
         };
@@ -318,7 +317,7 @@ impl LoadedModel {
 
     /// An empty cache for one sequence.
     pub fn new_cache(&self) -> KvCache {
-        let shape = self.model.kv_shape(self.ctx);
+        let shape = self.model.dims().kv_shape(self.ctx);
         KvCache::windowed(shape, self.kv_type, &self.model.windows())
     }
 

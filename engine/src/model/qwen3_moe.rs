@@ -9,7 +9,6 @@ use super::loaded::{Architecture, Head, Pass};
 use super::rope_keys::{rope_base, rope_scaling};
 use super::self_attention::{Extras, Scratch, SelfAttention};
 use super::tensors::{Stored, Tensors};
-use crate::kv::KvShape;
 use crate::ops::{ExpertActivation, Pairs, RopeTable, YarnRamp, embed};
 
 pub(super) struct Qwen3Moe {
@@ -74,12 +73,8 @@ impl Architecture for Qwen3Moe {
         &self.head
     }
 
-    fn context(&self) -> usize {
-        self.dims.context
-    }
-
-    fn kv_shape(&self, ctx: usize) -> KvShape {
-        self.dims.kv_shape(ctx)
+    fn dims(&self) -> &Dims {
+        &self.dims
     }
 
     fn forward(&self, pass: &mut Pass<'_>, batch: &mut Batch<'_>) -> Result<Vec<f32>, BadRow> {
