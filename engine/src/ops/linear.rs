@@ -1,7 +1,9 @@
 //! Matrices times blocks of tokens, split over the team by strips of rows.
 
+use std::ops::Range;
+
 use crate::kernels::{Activations, Isa, Matrix, Precision, matmul};
-use crate::team::Team;
+use crate::team::{Block, Team};
 
 /// How finely the inputs of a model's matrices are quantised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,23 +80,35 @@ pub fn linear(
     tools
         .team
         .for_blocks(out, rows, &[0, n], strip, |_, mut block| {
-            let cols = block.cols();
-            let run = |y: &mut [f32]| {
-                matmul(tools.isa, &w.weight, cols.clone(), x, 0..n, precision, y);
-                if let Some(bias) = w.bias {
-                    add_bias(y, &bias[cols.clone()]);
-                }
-            };
-            if let Some(y) = block.contiguous() {
-                run(y);
-                return;
-            }
-            let mut y = vec![0.0; n * cols.len()];
-            run(&mut y);
-            for (t, row) in y.chunks_exact(cols.len()).enumerate() {
-                block.row(t).copy_from_slice(row);
-            }
+            product(tools.isa, w, block.cols(), x, precision, &mut block);
         });
+}
+
+/// Rows `rows` of `w` times the tokens of a block of outputs, `x[t]` for its row t.
+pub(super) fn product(
+    isa: Isa,
+    w: &Linear<'_>,
+    rows: Range<usize>,
+    x: &Activations,
+    precision: Precision,
+    block: &mut Block<'_, f32>,
+) {
+    let tokens = block.rows();
+    let run = |y: &mut [f32]| {
+        let tokens = tokens.clone();
+        matmul(isa, &w.weight, rows.clone(), x, tokens, precision, y);
+        if let Some(bias) = w.bias {
+            add_bias(y, &bias[rows.clone()]);
+        }
+    };
+    if let Some(y) = block.contiguous() {
+        return run(y);
+    }
+    let mut y = vec![0.0; tokens.len() * rows.len()];
+    run(&mut y);
+    for (i, row) in y.chunks_exact(rows.len()).enumerate() {
+        block.row(i).copy_from_slice(row);
+    }
 }
 
 /// Adds `bias` to each row of `y`.

@@ -2,7 +2,7 @@
 
 use super::activation::{clamped_swiglu, swiglu};
 use super::finite::{NonFinite, check_finite};
-use super::linear::{Tools, add_bias};
+use super::linear::{Linear, Tools, add_bias, product};
 use super::quantize::quantize;
 use super::router::Choice;
 use crate::kernels::{Activations, Matrix, Precision, matmul};
@@ -134,7 +134,7 @@ pub fn moe(
         .for_blocks(inner, width, &groups.bounds, strip, |expert, mut block| {
             let (tokens, cols) = (block.rows(), block.cols());
             let rows = expert * width + cols.start..expert * width + cols.end;
-            let product = |w: &Matrix<'_>, bias: Option<&[f32]>| {
+            let half = |w: &Matrix<'_>, bias: Option<&[f32]>| {
                 let mut y = vec![0.0; tokens.len() * rows.len()];
                 matmul(
                     tools.isa,
@@ -150,8 +150,8 @@ pub fn moe(
                 }
                 y
             };
-            let mut gate = product(&experts.gate, experts.gate_bias);
-            let up = product(&experts.up, experts.up_bias);
+            let mut gate = half(&experts.gate, experts.gate_bias);
+            let up = half(&experts.up, experts.up_bias);
             experts.activation.apply(&mut gate, &up);
             for (i, row) in gate.chunks_exact(cols.len()).enumerate() {
                 block.row(i).copy_from_slice(row);
@@ -172,6 +172,10 @@ pub fn moe(
     );
 
     let outputs = first(outputs, slots * hidden);
+    let down = Linear {
+        weight: experts.down,
+        bias: experts.down_bias,
+    };
     let strip = tools.strip(hidden, width, busiest * slots.min(experts.count));
     tools.team.for_blocks(
         outputs,
@@ -179,24 +183,9 @@ pub fn moe(
         &groups.bounds,
         strip,
         |expert, mut block| {
-            let (tokens, cols) = (block.rows(), block.cols());
+            let cols = block.cols();
             let rows = expert * hidden + cols.start..expert * hidden + cols.end;
-            let mut y = vec![0.0; tokens.len() * rows.len()];
-            matmul(
-                tools.isa,
-                &experts.down,
-                rows.clone(),
-                activations,
-                tokens,
-                precision,
-                &mut y,
-            );
-            if let Some(bias) = experts.down_bias {
-                add_bias(&mut y, &bias[rows]);
-            }
-            for (i, row) in y.chunks_exact(cols.len()).enumerate() {
-                block.row(i).copy_from_slice(row);
-            }
+            product(tools.isa, &down, rows, activations, precision, &mut block);
         },
     );
 

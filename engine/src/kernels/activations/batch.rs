@@ -112,7 +112,7 @@ impl Activations {
         self.overflow = overflow.into_inner();
     }
 
-    /// The digits of `tokens` in that order, in groups as in [`Activations::set_groups`], as
+    /// The digits of `tokens` in that order, in groups as in [`Activations::set_by`], as
     /// `precision` needs them, and their f32 values if `floats`.
     #[must_use]
     pub fn gather(
