@@ -12,6 +12,7 @@ mod attention;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod by_format;
 mod elementary;
 #[cfg(test)]
 pub(crate) mod fault;

@@ -14,6 +14,7 @@ use super::place::{Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::TILE_ROWS;
 use crate::kernels::activations::ActBlock;
+use crate::kernels::by_format::by_format;
 use crate::kernels::{Activations, Layout, Matrix, Precision, RUN};
 
 /// Registers of rows in a tile.
@@ -53,18 +54,7 @@ pub(in crate::kernels) fn quantised(
     // SAFETY: reached only through `Isa(Level::Avx512)`, which only detection of AVX-512 F, BW and VNNI
     // makes; `matmul` has checked the shapes.
     unsafe {
-        match w.ty {
-            GgmlType::Mxfp4 => strip::<Mxfp4>(w, rows, x, tokens, precision, out),
-            GgmlType::Q8_0 => strip::<Q8_0>(w, rows, x, tokens, precision, out),
-            GgmlType::Q4_0 => strip::<Q4_0>(w, rows, x, tokens, precision, out),
-            GgmlType::Q4_1 => strip::<Q4_1>(w, rows, x, tokens, precision, out),
-            GgmlType::Q4K => strip::<Q4K>(w, rows, x, tokens, precision, out),
-            GgmlType::Q5K => strip::<Q5K>(w, rows, x, tokens, precision, out),
-            GgmlType::Q6K => strip::<Q6K>(w, rows, x, tokens, precision, out),
-            GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => {
-                unreachable!("float weights take the float kernels")
-            }
-        }
+        by_format!(w.ty, strip(w, rows, x, tokens, precision, out));
     }
 }
 

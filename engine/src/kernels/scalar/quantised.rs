@@ -10,6 +10,7 @@ use super::q6_k::Q6K;
 use super::q8_0::Q8_0;
 use crate::formats::blocks::GgmlType;
 use crate::kernels::activations::ActBlock;
+use crate::kernels::by_format::by_format;
 use crate::kernels::{Activations, Matrix, Precision};
 
 /// A block format.
@@ -32,23 +33,22 @@ pub(in crate::kernels) fn quantised(
     precision: Precision,
     out: &mut [f32],
 ) {
-    let dot = match w.ty {
-        GgmlType::Mxfp4 => dot::<Mxfp4>,
-        GgmlType::Q8_0 => dot::<Q8_0>,
-        GgmlType::Q4_0 => dot::<Q4_0>,
-        GgmlType::Q4_1 => dot::<Q4_1>,
-        GgmlType::Q4K => dot::<Q4K>,
-        GgmlType::Q5K => dot::<Q5K>,
-        GgmlType::Q6K => dot::<Q6K>,
-        GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => {
-            unreachable!("float weights take the float kernels")
-        }
-    };
+    by_format!(w.ty, strip(w, rows, x, tokens, precision, out));
+}
+
+fn strip<F: Format>(
+    w: &Matrix<'_>,
+    rows: Range<usize>,
+    x: &Activations,
+    tokens: Range<usize>,
+    precision: Precision,
+    out: &mut [f32],
+) {
     let width = rows.len();
     for r in rows.clone() {
         let row = w.read_row(r);
         for t in tokens.clone() {
-            out[(t - tokens.start) * width + (r - rows.start)] = dot(&row, x, t, precision);
+            out[(t - tokens.start) * width + (r - rows.start)] = dot::<F>(&row, x, t, precision);
         }
     }
 }
