@@ -53,34 +53,48 @@ pub(super) fn four(x: &ActBlock, g: usize) -> __m256i {
     _mm256_set1_epi32(i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]))
 }
 
-/// Per 32-bit lane the sum over 32 of (weight - OFFSET) * activation, for unsigned weights.
-///
-/// `maddubs` adds neighbours, which lies within an i16; sums of those may wrap around, and the
-/// halves of the activations' sum times -OFFSET, wrapped as well, bring them to their true value
-/// when that is an i16: 16 times the greatest |weight - OFFSET| times 127 is below 2^15 for each
-/// format that comes here.
+/// Adds the pairs of products of the weights in some registers, from group `first` on, with each
+/// token's activations to 16-bit sums, which may wrap around.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn small_dots<const OFFSET: i16, const T: usize, const H: usize>(
-    panel: &Panel<H>,
+pub(super) fn add_products<const T: usize, const H: usize>(
+    sums: &mut [[__m256i; H]; T],
+    groups: &[[__m256i; H]],
+    first: usize,
     x: &[ActBlock; T],
-) -> [[__m256i; H]; T] {
-    let mut sums = [[_mm256_setzero_si256(); H]; T];
-    if OFFSET != 0 {
+) {
+    for (g, weights) in groups.iter().enumerate() {
         for (sums, x) in sums.iter_mut().zip(x) {
-            let [a, b] = x.halves.map(i16::to_le_bytes);
-            let halves = _mm256_set1_epi32(i32::from_le_bytes([a[0], a[1], b[0], b[1]]));
-            *sums = [_mm256_mullo_epi16(halves, _mm256_set1_epi16(-OFFSET)); H];
-        }
-    }
-    for (g, weights) in panel.iter().enumerate() {
-        for (sums, x) in sums.iter_mut().zip(x) {
-            let q = four(x, g);
+            let q = four(x, first + g);
             for (sum, w) in sums.iter_mut().zip(weights) {
                 *sum = _mm256_add_epi16(*sum, _mm256_maddubs_epi16(*w, q));
             }
         }
     }
+}
+
+/// Per 32-bit lane the sum over 32 of (weight - offset) * activation, for unsigned weights.
+///
+/// `maddubs` adds neighbours, which lies within an i16; sums of those may wrap around, and the
+/// halves of the activations' sum times -offset, wrapped as well, bring them to their true value
+/// when that is an i16: 16 times the greatest |weight - offset| times 127 is below 2^15 for each
+/// format that comes here.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn small_dots<const T: usize, const H: usize>(
+    offset: i16,
+    panel: &Panel<H>,
+    x: &[ActBlock; T],
+) -> [[__m256i; H]; T] {
+    let mut sums = [[_mm256_setzero_si256(); H]; T];
+    if offset != 0 {
+        for (sums, x) in sums.iter_mut().zip(x) {
+            let [a, b] = x.halves.map(i16::to_le_bytes);
+            let halves = _mm256_set1_epi32(i32::from_le_bytes([a[0], a[1], b[0], b[1]]));
+            *sums = [_mm256_mullo_epi16(halves, _mm256_set1_epi16(-offset)); H];
+        }
+    }
+    add_products(&mut sums, panel, 0, x);
     let ones = _mm256_set1_epi16(1);
     array(|t| array(|h| _mm256_madd_epi16(sums[t][h], ones)))
 }
@@ -93,6 +107,7 @@ const ONE: i32 = 127 << 23;
 
 impl Format for Mxfp4 {
     const BYTES: usize = 17;
+    const OFFSET: i16 = 12;
     type Scale = __m256i;
 
     #[inline]
@@ -114,16 +129,6 @@ impl Format for Mxfp4 {
         let e = unsafe { place.byte(0) };
         let scale = _mm256_slli_epi32::<23>(_mm256_sub_epi32(e, _mm256_set1_epi32(1)));
         (array(|g| _mm256_shuffle_epi8(table, codes[g])), scale)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn dots<const T: usize, const H: usize>(
-        panel: &Panel<H>,
-        _: &[Self::Scale; H],
-        x: &[ActBlock; T],
-    ) -> [[__m256i; H]; T] {
-        small_dots::<12, T, H>(panel, x)
     }
 
     /// Every scale 2^(e - 128) is normal, and its product with any activation's scale is 0 or at
@@ -223,6 +228,7 @@ pub(super) struct Q4_0;
 
 impl Format for Q4_0 {
     const BYTES: usize = 18;
+    const OFFSET: i16 = 8;
     type Scale = __m256;
 
     #[inline]
@@ -230,16 +236,6 @@ impl Format for Q4_0 {
     unsafe fn decode(place: impl Place, _: usize) -> (Groups, __m256) {
         // SAFETY: a block is 2 + 16 bytes.
         unsafe { (nibbles(place, 2), place.f16(0)) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn dots<const T: usize, const H: usize>(
-        panel: &Panel<H>,
-        _: &[Self::Scale; H],
-        x: &[ActBlock; T],
-    ) -> [[__m256i; H]; T] {
-        small_dots::<8, T, H>(panel, x)
     }
 
     #[inline]
@@ -266,16 +262,6 @@ impl Format for Q4_1 {
     unsafe fn decode(place: impl Place, _: usize) -> (Groups, Self::Scale) {
         // SAFETY: a block is 2 + 2 + 16 bytes.
         unsafe { (nibbles(place, 4), (place.f16(0), place.f16(2))) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn dots<const T: usize, const H: usize>(
-        panel: &Panel<H>,
-        _: &[Self::Scale; H],
-        x: &[ActBlock; T],
-    ) -> [[__m256i; H]; T] {
-        small_dots::<0, T, H>(panel, x)
     }
 
     #[inline]

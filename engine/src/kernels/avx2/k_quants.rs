@@ -7,7 +7,7 @@
 )]
 use std::arch::x86_64::*;
 
-use super::formats::{Groups, four, small_dots};
+use super::formats::{Groups, add_products};
 use super::place::Place;
 use super::tile::{Format, Panel};
 use crate::kernels::activations::ActBlock;
@@ -100,16 +100,6 @@ impl Format for Q4K {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn dots<const T: usize, const H: usize>(
-        panel: &Panel<H>,
-        _: &[Self::Scale; H],
-        x: &[ActBlock; T],
-    ) -> [[__m256i; H]; T] {
-        small_dots::<0, T, H>(panel, x)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn add<const PLAIN: bool>(
         acc: __m256,
         isum: __m256i,
@@ -127,6 +117,7 @@ pub(super) struct Q5K;
 impl Format for Q5K {
     const BYTES: usize = 176;
     const PARTS: usize = 8;
+    const OFFSET: i16 = 16;
     type Scale = (__m256, __m256);
 
     #[inline]
@@ -141,16 +132,6 @@ impl Format for Q5K {
         let high = bits(&fifths, part, 1);
         let code = |i: usize| _mm256_or_si256(low[i], _mm256_slli_epi16::<4>(high[i]));
         (array(code), scales)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn dots<const T: usize, const H: usize>(
-        panel: &Panel<H>,
-        _: &[Self::Scale; H],
-        x: &[ActBlock; T],
-    ) -> [[__m256i; H]; T] {
-        small_dots::<16, T, H>(panel, x)
     }
 
     #[inline]
@@ -219,14 +200,7 @@ impl Format for Q6K {
         let mut isums = [[_mm256_setzero_si256(); H]; T];
         for half in 0..2 {
             let mut sums: [_; T] = array(|t| [offsets[t][half]; H]);
-            for (g, weights) in panel.iter().enumerate().skip(4 * half).take(4) {
-                for (sums, x) in sums.iter_mut().zip(x) {
-                    let q = four(x, g);
-                    for (sum, w) in sums.iter_mut().zip(weights) {
-                        *sum = _mm256_add_epi16(*sum, _mm256_maddubs_epi16(*w, q));
-                    }
-                }
-            }
+            add_products(&mut sums, &panel[4 * half..][..4], 4 * half, x);
             for (isums, sums) in isums.iter_mut().zip(sums) {
                 for ((isum, sum), (scales, _)) in isums.iter_mut().zip(sums).zip(scales) {
                     *isum = _mm256_add_epi32(*isum, _mm256_madd_epi16(sum, scales[half]));

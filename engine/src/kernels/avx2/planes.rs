@@ -14,6 +14,7 @@ use super::place::{Place, ROWS};
 use super::tile::each_tile;
 use crate::formats::planes::{GROUP, HIGH, LOW, SCALES};
 use crate::formats::tiles::TILE_ROWS;
+use crate::kernels::array::array;
 use crate::kernels::{Activations, Layout, Matrix, Precision};
 
 /// See [`crate::kernels::matmul`]. The caller holds an `Isa` of this level or of AVX-512's, and a
@@ -119,7 +120,7 @@ impl<const LOWEST: bool> Place for Planes<LOWEST> {
             _mm256_srli_epi16::<4>(low),
             _mm256_srli_epi16::<6>(low),
         ];
-        std::array::from_fn(|g| {
+        array(|g| {
             // SAFETY: as above.
             let upper = unsafe { self.group(groups, g) };
             let upper = if second == 0 {

@@ -7,6 +7,7 @@
 )]
 use std::arch::x86_64::*;
 
+use crate::kernels::array::array;
 use crate::kernels::elementary::{ENDS, LN2_HIGH, LN2_LOW, ROUNDER, TAYLOR};
 use crate::kernels::softmax::{KEY_BLOCK, Tally};
 
@@ -31,7 +32,7 @@ fn row(scores: &mut [f32; KEY_BLOCK], tally: &mut Tally) {
     let at = scores.as_mut_ptr();
     // Register i holds the scores from 8 i on: lanes 0 to 7 where i is even, 8 to 15 where odd.
     // SAFETY: eight times eight scores.
-    let s: [__m256; 8] = std::array::from_fn(|i| unsafe { _mm256_loadu_ps(at.add(8 * i)) });
+    let s: [__m256; 8] = array(|i| unsafe { _mm256_loadu_ps(at.add(8 * i)) });
     let mut low = _mm256_set1_ps(f32::NEG_INFINITY);
     let mut high = low;
     for i in (0..8).step_by(2) {

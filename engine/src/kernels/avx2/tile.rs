@@ -8,7 +8,7 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0};
+use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0, small_dots};
 use super::k_quants::{Q4K, Q5K, Q6K};
 use super::place::{Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
@@ -38,6 +38,8 @@ pub(super) trait Format {
     const BYTES: usize;
     /// Parts of 32 weights in a block.
     const PARTS: usize = 1;
+    /// What decoded weights, which are unsigned, are above what the products are to be of.
+    const OFFSET: i16 = 0;
     /// The scales of a part of each row.
     type Scale: Copy;
 
@@ -48,15 +50,19 @@ pub(super) trait Format {
     unsafe fn decode(place: impl Place, part: usize) -> ([__m256i; 8], Self::Scale);
 
     /// The integer sums of the weights' products with each token's activations, a row in each
-    /// 32-bit lane.
+    /// 32-bit lane; of each half of them times its scale where halves have their own.
     ///
     /// # Safety
     /// The machine has AVX2, FMA and F16C.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn dots<const T: usize, const H: usize>(
         panel: &Panel<H>,
-        scales: &[Self::Scale; H],
+        _scales: &[Self::Scale; H],
         x: &[ActBlock; T],
-    ) -> [[__m256i; H]; T];
+    ) -> [[__m256i; H]; T] {
+        small_dots(Self::OFFSET, panel, x)
+    }
 
     /// Whether [`Format::add`] may be told so: the scales are such that with activations' scales
     /// of 0, or of `least` and more, a shorter way gives the same bits.
@@ -154,18 +160,24 @@ pub(super) unsafe fn each_tile<F: Format, P: Place>(
         for first in (start..rows.end).step_by(TILE_ROWS) {
             let places: [P; HALVES] = std::array::from_fn(|half| place(first, half));
             let (from, to) = (first.max(rows.start), (first + TILE_ROWS).min(rows.end));
-            let mut sums = Sums([[0.0; TILE_ROWS]; RUN]);
+            let mut put = |t: usize, sums: &[f32; TILE_ROWS]| {
+                let at = (t - tokens.start) * width + (from - rows.start);
+                out[at..at + (to - from)].copy_from_slice(&sums[from - first..to - first]);
+            };
             // SAFETY: by the caller's promise.
             unsafe {
                 if run.tokens.len() == 1 {
-                    sums.0[0] = one_token::<F, P>(places, digits, blocks, &run);
-                } else {
-                    some_tokens::<F, P>(places, digits, blocks, &run, x.least_scale, &mut sums);
+                    put(
+                        run.tokens.start,
+                        &one_token::<F, P>(places, digits, blocks, &run),
+                    );
+                    continue;
                 }
-            }
-            for (t, sums) in run.tokens.clone().zip(&sums.0) {
-                let at = (t - tokens.start) * width + (from - rows.start);
-                out[at..at + (to - from)].copy_from_slice(&sums[from - first..to - first]);
+                let mut sums = Sums([[0.0; TILE_ROWS]; RUN]);
+                some_tokens::<F, P>(places, digits, blocks, &run, x.least_scale, &mut sums);
+                for (t, sums) in run.tokens.clone().zip(&sums.0) {
+                    put(t, sums);
+                }
             }
         }
     }
