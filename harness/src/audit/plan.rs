@@ -159,6 +159,7 @@ fn order(evidence: &Evidence, audit: &mut Audit) {
             ("launch.json ready_ns", session.launch.ready_ns),
         ];
         phases(&evidence.facts.plan, session, &mut times);
+        crowded(&evidence.facts.plan, session, audit);
         times.push(("end.json ended_ns", session.end.ended_ns));
         for step in times.windows(2) {
             if step[1].1 < step[0].1 {
@@ -201,10 +202,38 @@ fn phases(plan: &Plan, session: &SessionFacts, times: &mut Vec<(&'static str, u6
         let done = now.iter().map(|r| ("requests.jsonl done_ns", r.done_ns));
         match phase.way {
             Way::OneByOne => times.extend(sent.zip(done).flat_map(|(sent, done)| [sent, done])),
-            Way::Together => {
+            Way::Together | Way::Workers(_) => {
                 times.extend(sent.min_by_key(|(_, ns)| *ns));
                 times.extend(done.max_by_key(|(_, ns)| *ns));
             }
+        }
+    }
+}
+
+/// Requests of a level that were in flight at once: never more than its workers.
+fn crowded(plan: &Plan, session: &SessionFacts, audit: &mut Audit) {
+    for level in plan.levels() {
+        let Way::Workers(workers) = level.way else {
+            continue;
+        };
+        let here = session.requests.iter();
+        let here = here.filter(|r| level.indices.contains(&r.index));
+        // An end before a beginning at the same time: a worker's next request.
+        let mut edges: Vec<(u64, i64)> = here
+            .flat_map(|r| [(r.sent_ns, 1), (r.done_ns, -1)])
+            .collect();
+        edges.sort_unstable();
+        let (mut now, mut most) = (0, 0);
+        for (_, change) in edges {
+            now += change;
+            most = most.max(now);
+        }
+        if most > i64::from(workers) {
+            audit.fail(
+                format!("sessions/{}/requests.jsonl", session.name()),
+                level.name.unwrap_or_default(),
+                format!("found {most} requests in flight at once, expected {workers} at most"),
+            );
         }
     }
 }

@@ -33,7 +33,7 @@ fn shows(figures: &Figures, arm: &str, metric: Metric) -> bool {
     let of_arm = figures.all().iter().filter(|f| f.value().is_some());
     of_arm
         .filter_map(|f| f.id().strip_prefix(&arm))
-        .any(|id| id == key || (id.starts_with("request/") && id.rsplit('/').next() == Some(key)))
+        .any(|id| id.rsplit('/').next() == Some(key))
 }
 
 /// The first comparison of tokens that breaks what the study declares.
@@ -62,7 +62,7 @@ enum Gate {
 fn against_margin(study: &Study, figures: &Figures, margin: f64) -> Gate {
     let metric = study.primary;
     let mut unsettled = None;
-    for c in figures.comparisons().iter().filter(|c| c.metric == metric) {
+    for c in figures.primary_comparisons() {
         let end = |name: &str| figures.value(&format!("{}/{name}", c.prefix));
         let (Some(low), Some(high), None) = (end("ratio_low"), end("ratio_high"), &c.no_interval)
         else {

@@ -97,6 +97,26 @@ impl Figures {
         Metric::of(&self.protocol)
     }
 
+    /// Levels and metrics, in the order of tables; a level is absent where there are none.
+    pub fn rows(&self) -> Vec<(Option<String>, Metric)> {
+        let levels: Vec<Option<String>> = match self.protocol.levels() {
+            none if none.is_empty() => vec![None],
+            levels => levels.into_iter().map(Some).collect(),
+        };
+        let row = |level: &Option<String>| {
+            let level = level.clone();
+            self.metrics().iter().map(move |m| (level.clone(), *m))
+        };
+        levels.iter().flat_map(row).collect()
+    }
+
+    /// The comparisons that the study is about: its primary metric, at its primary level.
+    pub fn primary_comparisons(&self) -> impl Iterator<Item = &Comparison> {
+        let level = self.protocol.primary_level();
+        let all = self.comparisons.iter();
+        all.filter(move |c| c.metric == self.primary && c.level == level)
+    }
+
     /// Answers in company next to the same requests alone, by arm; none where a study does not ask.
     pub fn alone(&self) -> &[Alone] {
         &self.alone
@@ -194,7 +214,7 @@ pub fn derive(facts: &Facts) -> Figures {
             .map(|s| s.launch.kind);
         totals.push(arm_figures(
             &mut book,
-            &facts.plan.protocol,
+            &facts.plan,
             arm,
             kind.map(engine_decode_name),
             &scored,
@@ -209,8 +229,8 @@ pub fn derive(facts: &Facts) -> Figures {
     let mut with_totals = arms.iter().map(String::as_str).zip(&totals);
     if let Some(base) = with_totals.next() {
         for other in with_totals {
-            let protocol = &facts.plan.protocol;
-            comparisons.extend(compare(&mut book, protocol, &sessions, base, other));
+            let (base, other) = ((base.0, base.1.as_slice()), (other.0, other.1.as_slice()));
+            comparisons.extend(compare(&mut book, &facts.plan, &sessions, base, other));
         }
     }
     let alone = arms

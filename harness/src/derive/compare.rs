@@ -9,13 +9,16 @@ use super::figure::{AnyFigure, Calculated, Figure, Published, Unit};
 use super::session::{SessionFigures, Totals};
 use super::{Figures, Formula, Metric};
 use crate::stats::{MAX_QUARTETS, NoInterval, PairOrder};
-use crate::study::Protocol;
+use crate::study::{Level, Plan};
 
 /// One metric of one arm against the study's first arm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comparison {
     /// What is compared.
     pub metric: Metric,
+    /// The level at which it is; absent where there are no levels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
     /// The study's first arm: the denominator.
     pub base: String,
     /// The other arm: the numerator.
@@ -35,17 +38,41 @@ impl Comparison {
         format!("{}/quotient_of_totals", self.prefix)
     }
 
+    /// Id of an arm's own figure of the metric.
+    pub fn arm_figure(&self, arm: &str) -> String {
+        format!(
+            "arm/{arm}/{}",
+            at_level(self.level.as_deref(), self.metric.key())
+        )
+    }
+
     /// The ratio of each pair of sessions, in the order of the plan.
     pub fn pair_ratios<'a>(&self, figures: &'a Figures) -> impl Iterator<Item = &'a Published> {
         let end = format!(
             "/{}-over-{}/{}/ratio",
             self.other,
             self.base,
-            self.metric.key()
+            at_level(self.level.as_deref(), self.metric.key())
         );
         let all = figures.all().iter();
         all.filter(move |f| f.id().starts_with("pair/") && f.id().ends_with(&end))
     }
+}
+
+/// The last parts of an id: a metric, below its level where there is one.
+fn at_level(level: Option<&str>, key: &str) -> String {
+    match level {
+        Some(level) => format!("{level}/{key}"),
+        None => key.to_owned(),
+    }
+}
+
+/// A metric at a level: what one comparison is about.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    metric: Metric,
+    nth: usize,
+    level: &'a Level,
 }
 
 struct Pair<'a> {
@@ -59,18 +86,20 @@ struct Pair<'a> {
 impl Pair<'_> {
     /// Publishes the pair's log-ratio: of the sessions' own figures where they have one, else the
     /// median over requests.
-    fn effect(&self, book: &mut Book, metric: Metric, scope: &str) -> Figure<Calculated> {
+    fn effect(&self, book: &mut Book, subject: Subject<'_>, scope: &str) -> Figure<Calculated> {
+        let metric = subject.metric;
         let id = format!("{scope}/log_ratio");
         if metric.of_session() {
             let own: Vec<&dyn AnyFigure> = [self.base, self.other]
                 .into_iter()
-                .filter_map(|s| s.metric(metric))
+                .filter_map(|s| s.metric(subject.nth, metric))
                 .collect();
             return book.add(Figure::by(id, Unit::LogRatio, &Formula::LogRatio, &own));
         }
         let mut ratios: Vec<Figure<Calculated>> = Vec::new();
-        for a in self.base.scored() {
-            let Some(b) = self.other.scored().find(|b| b.index == a.index) else {
+        for a in self.base.at(subject.level) {
+            let mut others = self.other.at(subject.level);
+            let Some(b) = others.find(|b| b.index == a.index) else {
                 continue;
             };
             if let (Some(from), Some(to)) = (a.metric(metric), b.metric(metric)) {
@@ -122,24 +151,29 @@ fn pairs_of<'a>(sessions: &'a [SessionFigures<'a>], base: &str, other: &str) -> 
 /// quotient of their totals.
 pub(super) fn compare(
     book: &mut Book,
-    protocol: &Protocol,
+    plan: &Plan,
     sessions: &[SessionFigures<'_>],
-    (base, base_totals): (&str, &Totals),
-    (other, other_totals): (&str, &Totals),
+    (base, base_totals): (&str, &[Totals]),
+    (other, other_totals): (&str, &[Totals]),
 ) -> Vec<Comparison> {
     let pairs = pairs_of(sessions, base, other);
     let mut comparisons = Vec::new();
-    for &metric in Metric::of(protocol) {
-        let comparison = compare_metric(book, &pairs, metric, base, other);
-        if let (Some(b), Some(a)) = (other_totals.metric(metric), base_totals.metric(metric)) {
-            book.add(Figure::by(
-                comparison.quotient_of_totals(),
-                Unit::Ratio,
-                &Formula::Quotient,
-                &[b, a],
-            ));
+    let totals = base_totals.iter().zip(other_totals);
+    for ((nth, level), (base_totals, other_totals)) in plan.levels().iter().enumerate().zip(totals)
+    {
+        for &metric in Metric::of(&plan.protocol) {
+            let subject = Subject { metric, nth, level };
+            let comparison = compare_metric(book, &pairs, subject, base, other);
+            if let (Some(b), Some(a)) = (other_totals.metric(metric), base_totals.metric(metric)) {
+                book.add(Figure::by(
+                    comparison.quotient_of_totals(),
+                    Unit::Ratio,
+                    &Formula::Quotient,
+                    &[b, a],
+                ));
+            }
+            comparisons.push(comparison);
         }
-        comparisons.push(comparison);
     }
     comparisons
 }
@@ -147,16 +181,17 @@ pub(super) fn compare(
 fn compare_metric(
     book: &mut Book,
     pairs: &[Pair<'_>],
-    metric: Metric,
+    subject: Subject<'_>,
     base: &str,
     other: &str,
 ) -> Comparison {
-    let key = metric.key();
+    let level = subject.level.name.as_deref();
+    let key = at_level(level, subject.metric.key());
     let prefix = format!("compare/{other}-over-{base}/{key}");
     let mut effects: Vec<Figure<Calculated>> = Vec::new();
     for pair in pairs {
         let scope = format!("pair/{:02}/{other}-over-{base}/{key}", pair.number);
-        let effect = pair.effect(book, metric, &scope);
+        let effect = pair.effect(book, subject, &scope);
         book.add(Figure::by(
             format!("{scope}/ratio"),
             Unit::Ratio,
@@ -200,7 +235,8 @@ fn compare_metric(
     ));
     quartets(book, &prefix, pairs, &effects);
     Comparison {
-        metric,
+        metric: subject.metric,
+        level: subject.level.name.clone(),
         base: base.into(),
         other: other.into(),
         pairs: pairs.len(),

@@ -44,6 +44,8 @@ pub enum Unit {
     Tokens,
     /// Tokens a second.
     TokensPerSecond,
+    /// Requests a second.
+    RequestsPerSecond,
     /// Bytes.
     Bytes,
     /// A plain count.

@@ -1,8 +1,8 @@
 //! The named formulas: everything CALCULATED comes out of one of these.
 
 use crate::stats::{
-    Interval, PairEffect, PairEstimate, PairOrder, median, minimum_detectable_effect,
-    pair_order_estimate, percentile, sign_flip, weighted_rate,
+    Interval, PairEffect, PairEstimate, PairOrder, least_observations, median,
+    minimum_detectable_effect, pair_order_estimate, percentile, sign_flip, weighted_rate,
 };
 
 /// A formula over inputs in a fixed order. What is not an input but shapes it (the order of the
@@ -29,6 +29,8 @@ pub enum Formula {
     Largest,
     /// Percentile by nearest rank, where there are observations for it.
     Percentile(u8),
+    /// Percentile by nearest rank over what so many requests put together.
+    PooledPercentile(u8, usize),
     /// ln(second / first).
     LogRatio,
     /// exp.
@@ -70,6 +72,9 @@ impl Formula {
             Self::Mean => "mean".into(),
             Self::Largest => "largest".into(),
             Self::Percentile(percent) => format!("percentile({percent})"),
+            Self::PooledPercentile(percent, requests) => {
+                format!("pooled-percentile({percent};{requests})")
+            }
             Self::LogRatio => "log-ratio".into(),
             Self::Exp => "exp".into(),
             Self::PairEffect(orders) => with("pair-order-theta", orders),
@@ -92,7 +97,7 @@ impl Formula {
             ),
             (
                 "counted",
-                "how many of the recorded hashes, two by two, are there to compare, or are equal",
+                "how many of the recorded facts are there, or, of hashes, are equal two by two",
             ),
             ("interval", "second clock reading minus first"),
             ("difference", "first minus second"),
@@ -123,6 +128,11 @@ impl Formula {
                 "the least value that this share of the inputs does not exceed; none for fewer than 29 inputs (90), 59 \
                  (95), 299 (99), below which the largest is no upper 95% bound of it. Requests of one session are not \
                  independent, so it describes them and has no interval",
+            ),
+            (
+                "pooled-percentile",
+                "the same over all gaps between events with tokens of so many requests; as many requests are needed as \
+                 for a percentile of requests, because the gaps of one request are not independent",
             ),
             ("log-ratio", "ln(second / first)"),
             ("exp", "e to the power of the input"),
@@ -168,6 +178,10 @@ impl Formula {
             (Self::Mean, [_, ..]) => Some(v.iter().sum::<f64>() / v.len() as f64),
             (Self::Largest, [_, ..]) => Some(v.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
             (Self::Percentile(percent), _) => percentile(v, *percent),
+            (Self::PooledPercentile(percent, requests), _) => (*requests
+                >= least_observations(*percent))
+            .then(|| percentile(v, *percent))
+            .flatten(),
             (Self::LogRatio, [a, b]) => (*a > 0.0 && *b > 0.0).then(|| libm::log(b / a)),
             (Self::Exp, [x]) => Some(libm::exp(*x)),
             (Self::PairEffect(orders), _) => fit(orders, v).map(|e| e.theta),
@@ -216,6 +230,7 @@ mod tests {
             Formula::Mean,
             Formula::Largest,
             Formula::Percentile(90),
+            Formula::PooledPercentile(90, 29),
             Formula::LogRatio,
             Formula::Exp,
             Formula::PairEffect(orders.clone()),

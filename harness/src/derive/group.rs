@@ -1,18 +1,35 @@
 //! Figures of requests that a session had in flight together: one clock over all of them.
 
-use super::Formula;
 use super::book::Book;
 use super::figure::{AnyFigure, Calculated, Fact, Figure, Measured, Unit};
 use super::request::RequestFigures;
+use super::{Formula, Metric};
 use crate::archive::SessionFacts;
 use crate::replay::RequestRecord;
-use crate::study::{Phase, Way};
+use crate::study::{Level, Way};
 
-/// One scored phase of a session whose requests were in flight together.
+/// One level of a session whose requests were in flight together.
 pub(super) struct Group {
     pub(super) wall: Figure<Measured>,
     pub(super) tokens: Figure<Calculated>,
-    pub(super) rate: Figure<Calculated>,
+    rate: Figure<Calculated>,
+    /// How many requests, and how many were in flight on average; of levels alone.
+    pub(super) load: Option<(Figure<Measured>, Figure<Calculated>)>,
+}
+
+impl Group {
+    /// The figure of a metric that a session has once.
+    pub(super) fn metric(&self, metric: Metric) -> Option<&dyn AnyFigure> {
+        match metric {
+            Metric::CohortRate | Metric::Throughput => Some(&self.rate),
+            Metric::CohortWall => Some(&self.wall),
+            Metric::DecodeRate
+            | Metric::PromptRate
+            | Metric::Ttft
+            | Metric::Tpot
+            | Metric::ClientWall => None,
+        }
+    }
 }
 
 /// A time of a request: the field's name and its value.
@@ -22,10 +39,10 @@ const SENT: Time = ("sent_ns", |r| Some(r.sent_ns));
 const FIRST_TOKEN: Time = ("first_token_ns", |r| r.first_token_ns);
 const DONE: Time = ("done_ns", |r| Some(r.done_ns));
 
-/// The records of a phase, with a way to point at them.
+/// The records of a level, with a way to point at them.
 struct Records<'a> {
     file: String,
-    all: &'a [RequestRecord],
+    all: Vec<&'a RequestRecord>,
     /// Whether every request is there and none failed.
     whole: bool,
 }
@@ -33,8 +50,8 @@ struct Records<'a> {
 impl Records<'_> {
     /// The earliest or the latest of a time; absent if any request lacks it.
     fn edge(&self, (field, time): Time, latest: bool) -> Fact {
-        let times: Option<Vec<(u64, u32)>> =
-            self.all.iter().map(|r| Some((time(r)?, r.index))).collect();
+        let times = self.all.iter().map(|r| Some((time(r)?, r.index)));
+        let times: Option<Vec<(u64, u32)>> = times.collect();
         let times = times.filter(|_| self.whole).unwrap_or_default();
         let edge = if latest {
             times.iter().max()
@@ -50,76 +67,143 @@ impl Records<'_> {
     }
 }
 
-/// Publishes the groups of a session, in the order of its phases.
-pub(super) fn groups(
+/// Publishes the group of a session's level; absent where requests went one at a time.
+pub(super) fn group(
     book: &mut Book,
     session: &SessionFacts,
-    phases: &[Phase],
-    requests: &[RequestFigures],
-) -> Vec<Group> {
-    let mut groups = Vec::new();
-    let mut begin = 0;
-    for phase in phases {
-        let end = begin + phase.requests.len();
-        let range = begin.min(session.requests.len())..end.min(session.requests.len());
-        begin = end;
-        if phase.scored && phase.way != Way::OneByOne {
-            let all = &session.requests[range.clone()];
-            let records = Records {
-                file: format!("sessions/{}/requests.jsonl", session.name()),
-                all,
-                whole: all.len() == phase.requests.len() && all.iter().all(|r| r.error.is_none()),
-            };
-            let scope = format!("session/{}", session.name());
-            groups.push(cohort(book, &scope, &records, &requests[range]));
-        }
-    }
-    groups
-}
-
-fn cohort(
-    book: &mut Book,
-    scope: &str,
-    records: &Records<'_>,
-    requests: &[RequestFigures],
-) -> Group {
-    let mut between = |name: &str, from: Fact, to: Fact| {
-        book.add(Figure::interval(format!("{scope}/{name}"), from, to))
-    };
-    let first_sent = || records.edge(SENT, false);
-    let wall = between("cohort_wall", first_sent(), records.edge(DONE, true));
-    between("cohort_send_spread", first_sent(), records.edge(SENT, true));
-    between(
-        "cohort_all_first_tokens",
-        first_sent(),
-        records.edge(FIRST_TOKEN, true),
-    );
-    let generated: Vec<&dyn AnyFigure> = requests
-        .iter()
-        .map(|r| &r.generated as &dyn AnyFigure)
+    level: &Level,
+    requests: &[&RequestFigures],
+) -> Option<Group> {
+    let records = session.requests.iter();
+    let all: Vec<_> = records
+        .filter(|r| level.indices.contains(&r.index))
         .collect();
+    let records = Records {
+        file: format!("sessions/{}/requests.jsonl", session.name()),
+        whole: all.len() == level.indices.len() && all.iter().all(|r| r.error.is_none()),
+        all,
+    };
+    let scope = level.scope(&format!("session/{}", session.name()));
+    let (wall, tokens, rate) = match level.way {
+        Way::OneByOne => return None,
+        Way::Together => ("cohort_wall", "cohort_tokens", Metric::CohortRate),
+        Way::Workers(_) => ("level_wall", "level_tokens", Metric::Throughput),
+    };
+    let id = |name: &str| format!("{scope}/{name}");
+    let first_sent = || records.edge(SENT, false);
+    let mut between =
+        |name: &str, from: Fact, to: Fact| book.add(Figure::interval(id(name), from, to));
+    let wall = between(wall, first_sent(), records.edge(DONE, true));
+    if level.way == Way::Together {
+        between("cohort_send_spread", first_sent(), records.edge(SENT, true));
+        let last = records.edge(FIRST_TOKEN, true);
+        between("cohort_all_first_tokens", first_sent(), last);
+    }
+    let generated: Vec<&dyn AnyFigure> = requests.iter().map(|r| &r.generated as _).collect();
     let tokens = book.add(Figure::by(
-        format!("{scope}/cohort_tokens"),
+        id(tokens),
         Unit::Tokens,
         &Formula::Sum,
         &generated,
     ));
     let rate = book.add(Figure::by(
-        format!("{scope}/cohort_rate"),
+        id(rate.key()),
         Unit::TokensPerSecond,
         &Formula::Quotient,
         &[&tokens, &wall],
     ));
-    Group { wall, tokens, rate }
+    let load = (level.way != Way::Together).then(|| load(book, &scope, &records, requests, &wall));
+    Some(Group {
+        wall,
+        tokens,
+        rate,
+        load,
+    })
 }
 
-/// Publishes percentiles of the time to the first token and of client wall time: those that there
-/// are observations for have a value.
-pub(super) fn percentiles(book: &mut Book, scope: &str, requests: &[&RequestFigures]) {
-    type Pick = fn(&RequestFigures) -> &dyn AnyFigure;
-    let columns: [(&str, Pick); 2] = [("ttft", |r| &r.ttft), ("client_wall", |r| &r.wall)];
+/// Requests a second, and how many were in flight on average (their walls over the level's).
+fn load(
+    book: &mut Book,
+    scope: &str,
+    records: &Records<'_>,
+    requests: &[&RequestFigures],
+    wall: &Figure<Measured>,
+) -> (Figure<Measured>, Figure<Calculated>) {
+    let id = |name: &str| format!("{scope}/{name}");
+    let answered = Fact::new(&records.file, "*/done_ns", None);
+    let count = records.whole.then_some(records.all.len() as f64);
+    let count = book.add(Figure::counted(
+        id("level_requests"),
+        Unit::Count,
+        count,
+        &[answered],
+    ));
+    book.add(Figure::by(
+        id("requests_per_second"),
+        Unit::RequestsPerSecond,
+        &Formula::Quotient,
+        &[&count, wall],
+    ));
+    let walls: Vec<&dyn AnyFigure> = requests.iter().map(|r| &r.wall as _).collect();
+    let busy = book.add(Figure::by(
+        id("client_wall_total"),
+        Unit::Seconds,
+        &Formula::Sum,
+        &walls,
+    ));
+    let in_flight = book.add(Figure::by(
+        id("in_flight"),
+        Unit::Count,
+        &Formula::Quotient,
+        &[&busy, wall],
+    ));
+    (count, in_flight)
+}
+
+/// Publishes what an arm's levels come to: requests over seconds, and the median of how many were
+/// in flight.
+pub(super) fn loads(book: &mut Book, scope: &str, groups: &[&Group]) {
+    let loads = || groups.iter().filter_map(|g| g.load.as_ref());
+    if loads().next().is_none() {
+        return;
+    }
+    let mut inputs: Vec<&dyn AnyFigure> = loads().map(|(count, _)| count as _).collect();
+    inputs.extend(groups.iter().map(|g| &g.wall as &dyn AnyFigure));
+    book.add(Figure::by(
+        format!("{scope}/requests_per_second"),
+        Unit::RequestsPerSecond,
+        &Formula::SumOverSum,
+        &inputs,
+    ));
+    let inputs: Vec<&dyn AnyFigure> = loads().map(|(_, in_flight)| in_flight as _).collect();
+    book.add(Figure::by(
+        format!("{scope}/in_flight"),
+        Unit::Count,
+        &Formula::Median,
+        &inputs,
+    ));
+}
+
+/// Publishes percentiles of times of requests, and of the gaps between their events: those that
+/// there are observations for have a value.
+pub(super) fn percentiles(
+    book: &mut Book,
+    scope: &str,
+    metrics: &[Metric],
+    requests: &[&RequestFigures],
+) {
+    type Pick = fn(&RequestFigures) -> Option<&dyn AnyFigure>;
+    let columns: [(&str, Pick); 3] = [
+        ("ttft", |r| Some(&r.ttft)),
+        ("tpot", |r| r.tpot.as_ref().map(|f| f as _)),
+        ("client_wall", |r| Some(&r.wall)),
+    ];
     for (name, pick) in columns {
-        let inputs: Vec<&dyn AnyFigure> = requests.iter().map(|r| pick(r)).collect();
+        let inputs: Vec<&dyn AnyFigure> = requests.iter().filter_map(|r| pick(r)).collect();
+        if !metrics.iter().any(|m| m.key() == name) {
+            let id = format!("{scope}/{name}");
+            book.add(Figure::by(id, Unit::Seconds, &Formula::Median, &inputs));
+        }
         for percent in [90, 95, 99] {
             book.add(Figure::by(
                 format!("{scope}/{name}_p{percent}"),
@@ -128,5 +212,21 @@ pub(super) fn percentiles(book: &mut Book, scope: &str, requests: &[&RequestFigu
                 &inputs,
             ));
         }
+    }
+    let gaps: Vec<Fact> = requests.iter().flat_map(|r| r.gaps.clone()).collect();
+    let with_gaps = requests.iter().filter(|r| !r.gaps.is_empty()).count();
+    book.add(Figure::over_column(
+        format!("{scope}/itl"),
+        Unit::Seconds,
+        &Formula::Median,
+        &gaps,
+    ));
+    for percent in [90, 95, 99] {
+        book.add(Figure::over_column(
+            format!("{scope}/itl_p{percent}"),
+            Unit::Seconds,
+            &Formula::PooledPercentile(percent, with_gaps),
+            &gaps,
+        ));
     }
 }

@@ -23,17 +23,23 @@ pub enum Metric {
     CohortRate,
     /// From the first request of a cohort written to the end of its last stream.
     CohortWall,
+    /// Tokens that a level generated, over its wall time.
+    Throughput,
+    /// Time from first to last token, over the tokens after those of the first event.
+    Tpot,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::DecodeRate,
         Self::PromptRate,
         Self::Ttft,
         Self::ClientWall,
         Self::CohortRate,
         Self::CohortWall,
+        Self::Throughput,
+        Self::Tpot,
     ];
 
     /// Those that a protocol shows, in the order of tables; the first is what a study is about
@@ -41,7 +47,7 @@ impl Metric {
     /// token are no prompt rate, so there is none.
     pub fn of(protocol: &Protocol) -> &'static [Self] {
         match protocol {
-            Protocol::Fresh => &[
+            Protocol::Fresh | Protocol::Warm => &[
                 Self::DecodeRate,
                 Self::PromptRate,
                 Self::Ttft,
@@ -54,12 +60,15 @@ impl Metric {
                 Self::Ttft,
                 Self::ClientWall,
             ],
+            Protocol::ClosedLoop { .. } => {
+                &[Self::Throughput, Self::Ttft, Self::Tpot, Self::ClientWall]
+            }
         }
     }
 
     /// Whether a session has one value of it, and not one a request.
     pub fn of_session(self) -> bool {
-        matches!(self, Self::CohortRate | Self::CohortWall)
+        matches!(self, Self::CohortRate | Self::CohortWall | Self::Throughput)
     }
 
     /// The last part of figure ids.
@@ -71,6 +80,8 @@ impl Metric {
             Self::ClientWall => "client_wall",
             Self::CohortRate => "cohort_rate",
             Self::CohortWall => "cohort_wall",
+            Self::Throughput => "throughput",
+            Self::Tpot => "tpot",
         }
     }
 
@@ -83,14 +94,18 @@ impl Metric {
             Self::ClientWall => "Client wall time",
             Self::CohortRate => "Cohort rate",
             Self::CohortWall => "Cohort wall time",
+            Self::Throughput => "Throughput",
+            Self::Tpot => "Time per output token",
         }
     }
 
     /// Unit of its figures.
     pub fn unit(self) -> Unit {
         match self {
-            Self::DecodeRate | Self::PromptRate | Self::CohortRate => Unit::TokensPerSecond,
-            Self::Ttft | Self::ClientWall | Self::CohortWall => Unit::Seconds,
+            Self::DecodeRate | Self::PromptRate | Self::CohortRate | Self::Throughput => {
+                Unit::TokensPerSecond
+            }
+            Self::Ttft | Self::ClientWall | Self::CohortWall | Self::Tpot => Unit::Seconds,
         }
     }
 

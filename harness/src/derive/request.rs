@@ -25,6 +25,10 @@ pub(super) struct RequestFigures {
     pub(super) generated: Figure<Measured>,
     pub(super) prompt: Figure<Measured>,
     pub(super) cached: Figure<Measured>,
+    /// Seconds a token after the first event; absent where the protocol is the default.
+    pub(super) tpot: Option<Figure<Calculated>>,
+    /// Seconds between events with tokens.
+    pub(super) gaps: Vec<Fact>,
     /// See [`RequestRecord::phase`].
     pub(super) phase: Option<String>,
 }
@@ -37,7 +41,8 @@ impl RequestFigures {
             Metric::PromptRate => Some(&self.prompt_rate),
             Metric::Ttft => Some(&self.ttft),
             Metric::ClientWall => Some(&self.wall),
-            Metric::CohortRate | Metric::CohortWall => None,
+            Metric::Tpot => self.tpot.as_ref().map(|f| f as _),
+            Metric::CohortRate | Metric::CohortWall | Metric::Throughput => None,
         }
     }
 }
@@ -164,6 +169,10 @@ pub(super) fn request_figures(
         &Formula::Quotient,
         &[&decode_tokens, &decode_seconds],
     );
+    let tpot = r.phase.is_some().then(|| {
+        let inputs: [&dyn AnyFigure; 2] = [&decode_seconds, &decode_tokens];
+        by("tpot", Unit::Seconds, &Formula::Quotient, &inputs)
+    });
     let fresh_prompt_tokens = by(
         "fresh_prompt_tokens",
         Unit::Tokens,
@@ -190,6 +199,9 @@ pub(super) fn request_figures(
         &[engine_decode_tokens.as_ref(), &engine_decode_ms],
     );
 
+    let gaps = r.token_gaps_ns.iter();
+    let gaps = gaps.map(|ns| fact("token_gaps_ns", Some(*ns as f64 / 1e9)));
+    let gaps: Vec<Fact> = gaps.collect();
     RequestFigures {
         index: r.index,
         scored: r.scored,
@@ -207,6 +219,8 @@ pub(super) fn request_figures(
         generated,
         prompt,
         cached,
+        tpot,
+        gaps,
         phase: r.phase.clone(),
     }
 }

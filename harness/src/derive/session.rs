@@ -2,18 +2,19 @@
 
 use super::book::Book;
 use super::figure::{AnyFigure, Calculated, Fact, Figure, Measured, Unit};
-use super::group::{Group, groups, percentiles};
+use super::group::{Group, group, loads, percentiles};
 use super::request::{RequestFigures, engine_decode_name, request_figures};
 use super::{Formula, Metric};
 use crate::archive::SessionFacts;
 use crate::host::HostSample;
-use crate::study::{ALONE, Plan, PlannedSession, Protocol};
+use crate::study::{ALONE, Level, Plan, PlannedSession, Protocol};
 
 /// One session's figures, kept typed.
 pub(super) struct SessionFigures<'a> {
     pub(super) planned: &'a PlannedSession,
     pub(super) requests: Vec<RequestFigures>,
-    groups: Vec<Group>,
+    /// In the order of the plan's levels; absent where requests went one at a time.
+    groups: Vec<Option<Group>>,
     ready: Figure<Measured>,
     peak_rss: Figure<Measured>,
     cpu: Figure<Calculated>,
@@ -31,14 +32,15 @@ impl SessionFigures<'_> {
         self.requests.iter().filter(alone)
     }
 
-    /// The figure of a metric that a session has once.
-    pub(super) fn metric(&self, metric: Metric) -> Option<&dyn AnyFigure> {
-        let group = self.groups.first()?;
-        match metric {
-            Metric::CohortRate => Some(&group.rate),
-            Metric::CohortWall => Some(&group.wall),
-            Metric::DecodeRate | Metric::PromptRate | Metric::Ttft | Metric::ClientWall => None,
-        }
+    /// Scored requests of a level.
+    pub(super) fn at(&self, level: &Level) -> impl Iterator<Item = &RequestFigures> {
+        let indices = level.indices.clone();
+        self.scored().filter(move |r| indices.contains(&r.index))
+    }
+
+    /// The figure of a metric that a session has once at the plan's nth level.
+    pub(super) fn metric(&self, nth: usize, metric: Metric) -> Option<&dyn AnyFigure> {
+        self.groups.get(nth)?.as_ref()?.metric(metric)
     }
 }
 
@@ -90,13 +92,17 @@ fn summarise(
             ),
             Metric::Ttft => (Formula::Median, column(|r| &r.ttft)),
             Metric::ClientWall => (Formula::Median, column(|r| &r.wall)),
+            Metric::Tpot => {
+                let all = requests.iter().filter_map(|r| r.metric(metric));
+                (Formula::Median, all.collect())
+            }
             // A session's own, published with its groups.
-            Metric::CohortRate | Metric::CohortWall => continue,
+            Metric::CohortRate | Metric::CohortWall | Metric::Throughput => continue,
         };
         let figure = Figure::by(id(metric.key()), metric.unit(), &formula, &inputs);
         totals.push((metric, book.add(figure)));
     }
-    if protocol.is_fresh() {
+    if protocol.is_sequential() {
         // Walls of requests in flight together overlap: their sum is no time.
         let wall = column(|r| &r.wall);
         book.add(Figure::by(
@@ -105,8 +111,9 @@ fn summarise(
             &Formula::Sum,
             &wall,
         ));
-    } else {
-        percentiles(book, scope, requests);
+    }
+    if !protocol.is_fresh() {
+        percentiles(book, scope, Metric::of(protocol), requests);
     }
     let generated = column(|r| &r.generated);
     book.add(Figure::by(
@@ -118,26 +125,28 @@ fn summarise(
     Totals(totals)
 }
 
-/// What an arm's cohorts come to: tokens over seconds, and the median of their walls.
-fn summarise_groups(book: &mut Book, scope: &str, sessions: &[&SessionFigures<'_>]) -> Totals {
-    let groups: Vec<&Group> = sessions.iter().flat_map(|s| &s.groups).collect();
+/// What an arm's groups at the plan's nth level come to: tokens over seconds, and the median wall.
+fn summarise_groups(
+    book: &mut Book,
+    scope: &str,
+    metrics: &[Metric],
+    groups: &[&Group],
+) -> Vec<(Metric, Figure<Calculated>)> {
     let mut inputs: Vec<&dyn AnyFigure> = Vec::new();
     inputs.extend(groups.iter().map(|g| &g.tokens as &dyn AnyFigure));
     inputs.extend(groups.iter().map(|g| &g.wall as &dyn AnyFigure));
     let walls = &inputs[groups.len()..];
-    let totals = [
-        (Metric::CohortRate, Formula::SumOverSum, inputs.as_slice()),
-        (Metric::CohortWall, Formula::Median, walls),
-    ];
-    Totals(
-        totals
-            .map(|(metric, formula, inputs)| {
-                let id = format!("{scope}/{}", metric.key());
-                let figure = Figure::by(id, metric.unit(), &formula, inputs);
-                (metric, book.add(figure))
-            })
-            .into(),
-    )
+    let own = metrics.iter().filter(|m| m.of_session());
+    own.map(|&metric| {
+        let (formula, inputs) = match metric.unit() {
+            Unit::Seconds => (Formula::Median, walls),
+            _ => (Formula::SumOverSum, inputs.as_slice()),
+        };
+        let id = format!("{scope}/{}", metric.key());
+        let figure = Figure::by(id, metric.unit(), &formula, inputs);
+        (metric, book.add(figure))
+    })
+    .collect()
 }
 
 /// The server's own rates over a session or an arm: weighted, in its own convention.
@@ -204,8 +213,13 @@ pub(super) fn session_figures<'a>(
         .map(|r| request_figures(book, session, r))
         .collect();
     let scored: Vec<&RequestFigures> = requests.iter().filter(|r| r.scored).collect();
-    summarise(book, &scope, &plan.protocol, &scored);
-    let groups = groups(book, session, &plan.phases, &requests);
+    let mut groups = Vec::new();
+    for level in plan.levels() {
+        let here = scored.iter().filter(|r| level.indices.contains(&r.index));
+        let here: Vec<&RequestFigures> = here.copied().collect();
+        summarise(book, &level.scope(&scope), &plan.protocol, &here);
+        groups.push(group(book, session, &level, &here));
+    }
     summarise_engine(
         book,
         &scope,
@@ -307,16 +321,26 @@ fn telemetry(book: &mut Book, scope: &str, name: &str, samples: &[HostSample]) {
 /// Publishes an arm's figures over its scored sessions; hands back those of the compared metrics.
 pub(super) fn arm_figures(
     book: &mut Book,
-    protocol: &Protocol,
+    plan: &Plan,
     arm: &str,
     kind_name: Option<&str>,
     sessions: &[&SessionFigures],
-) -> Totals {
+) -> Vec<Totals> {
     let scope = format!("arm/{arm}");
     let requests: Vec<&RequestFigures> = sessions.iter().flat_map(|s| s.scored()).collect();
-    let mut totals = summarise(book, &scope, protocol, &requests);
-    if !protocol.is_fresh() {
-        totals.0.extend(summarise_groups(book, &scope, sessions).0);
+    let protocol = &plan.protocol;
+    let mut totals = Vec::new();
+    for (nth, level) in plan.levels().iter().enumerate() {
+        let scope = level.scope(&scope);
+        let here: Vec<&RequestFigures> = sessions.iter().flat_map(|s| s.at(level)).collect();
+        let mut all = summarise(book, &scope, protocol, &here);
+        let groups = sessions.iter().filter_map(|s| s.groups.get(nth)?.as_ref());
+        let groups: Vec<&Group> = groups.collect();
+        let metrics = Metric::of(protocol);
+        all.0
+            .extend(summarise_groups(book, &scope, metrics, &groups));
+        loads(book, &scope, &groups);
+        totals.push(all);
     }
     if let Some(decode_name) = kind_name {
         summarise_engine(book, &scope, decode_name, &requests);

@@ -6,7 +6,7 @@ use super::{Comparison, Figures, HashKind, Metric};
 use crate::archive::{Facts, short};
 use crate::replay::{RequestRecord, TokenSource};
 use crate::server::{LaunchFacts, ServerKind, StopMode};
-use crate::study::{ExpectCached, Role, Way};
+use crate::study::{ExpectCached, Role, Way, level_title};
 
 /// The words of a study's outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub(super) fn verdict(
 
 fn sentence(figures: &Figures) -> String {
     let metric = figures.primary();
-    let primary = figures.comparisons().iter().filter(|c| c.metric == metric);
+    let primary = figures.primary_comparisons();
     let said: Vec<String> = primary.map(|c| compared(figures, c)).collect();
     if !said.is_empty() {
         return said.join(" ");
@@ -72,7 +72,8 @@ fn verb(metric: Metric) -> &'static str {
         Metric::PromptRate => "read its prompts at",
         Metric::Ttft => "gave its first token after",
         Metric::ClientWall => "answered in",
-        Metric::CohortRate => "generated in all",
+        Metric::CohortRate | Metric::Throughput => "generated in all",
+        Metric::Tpot => "gave a token every",
         Metric::CohortWall => "answered everything in",
     }
 }
@@ -87,7 +88,7 @@ fn unit(metric: Metric) -> &'static str {
 
 fn compared(figures: &Figures, c: &Comparison) -> String {
     let (base, other) = (&c.base, &c.other);
-    let amount = |arm: &str| figures.value(&format!("arm/{arm}/{}", c.metric.key()));
+    let amount = |arm: &str| figures.value(&c.arm_figure(arm));
     let at = |end: &str| figures.value(&format!("{}/ratio{end}", c.prefix));
     let Some(ratio) = at("") else {
         let why = c
@@ -107,7 +108,9 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
     };
     let times = three_digits(ratio);
     let head = match c.metric {
-        Metric::DecodeRate => format!("generated tokens at {times} times the rate of {base}"),
+        Metric::DecodeRate | Metric::Throughput => {
+            format!("generated tokens at {times} times the rate of {base}")
+        }
         Metric::PromptRate => format!("read prompts at {times} times the rate of {base}"),
         Metric::Ttft => format!("took {times} times as long as {base} to the first token"),
         Metric::ClientWall => format!("took {times} times as long as {base} to a whole answer"),
@@ -115,13 +118,16 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
             "generated tokens at {times} times the rate of {base}, all requests of a cohort together"
         ),
         Metric::CohortWall => format!("took {times} times as long as {base} to answer a cohort"),
+        Metric::Tpot => format!("took {times} times as long as {base} for a token after the first"),
     };
     let by = if c.metric.of_session() {
         "by neighbouring sessions"
     } else {
         "by the median request of neighbouring sessions"
     };
-    let head = format!("On this host and workload {other} {head}, {by}");
+    let level = c.level.as_deref().map(level_title);
+    let level = level.map_or_else(String::new, |level| format!(" at {level}"));
+    let head = format!("On this host and workload{level} {other} {head}, {by}");
     let claim = match (at("_low"), at("_high"), &c.no_interval) {
         (Some(low), Some(high), None) => {
             let reach = if low > 1.0 {

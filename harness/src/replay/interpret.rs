@@ -49,6 +49,7 @@ impl RequestRecord {
             token_source: None,
             first_event_tokens: None,
             first_event_source: None,
+            token_gaps_ns: Vec::new(),
             finish_reason: None,
             prompt_hash: None,
             generated_hash: None,
@@ -127,6 +128,9 @@ fn read_stream(raw: &RawResponse, kind: ServerKind, seen: &mut RequestRecord) ->
             }
             if piece.shows_content() && seen.first_content_ns.is_none() {
                 seen.first_content_ns = ns;
+            }
+            if let (Some(before), Some(ns), Some(_)) = (seen.last_token_ns, ns, &seen.phase) {
+                seen.token_gaps_ns.push(ns.saturating_sub(before));
             }
             seen.last_token_ns = ns;
         }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod client;
+mod crowd;
 mod hash;
 mod http;
 mod interpret;
@@ -9,13 +10,12 @@ mod prompt;
 mod raw;
 mod record;
 mod sse;
-mod together;
 
 pub use client::{Request, send};
+pub use crowd::send_with_workers;
 pub use hash::{text_hash, token_hash};
 pub use interpret::RequestHeader;
 pub use prompt::{Exchange, PromptRecord};
 pub use raw::{Arrival, RawResponse};
 pub use record::{EngineTimings, RequestRecord, TokenSource};
 pub use sse::{MAX_EVENT_BYTES, SseError, SseEvent, SseParser, parse_sse};
-pub use together::send_together;

@@ -74,6 +74,10 @@ pub struct RequestRecord {
     /// How that is known; `events` means that one token was assumed.
     #[serde(default)]
     pub first_event_source: Option<TokenSource>,
+    /// Nanoseconds from each event that carries tokens to the next one; left out where the protocol
+    /// is the default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub token_gaps_ns: Vec<u64>,
     /// As the server gave it.
     pub finish_reason: Option<String>,
     /// sha256 over prompt token ids, if the server shows them.

@@ -7,7 +7,7 @@ use super::ReportError;
 use super::format::MISSING;
 use crate::archive::Facts;
 use crate::derive::{Comparison, Figures, Metric, three_digits};
-use crate::study::{PlannedSession, Role};
+use crate::study::{PlannedSession, Role, level_title};
 
 /// Blue, orange and two more that differ in lightness too (Okabe and Ito's colour-blind safe set).
 const COLOURS: [RGBColor; 4] = [
@@ -37,9 +37,9 @@ pub fn sessions_svg(facts: &Facts, figures: &Figures) -> Result<String, ReportEr
     Ok(svg)
 }
 
-type Drawn = Result<(), Box<dyn std::error::Error>>;
+type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-fn draw(root: &Area<'_>, facts: &Facts, figures: &Figures) -> Drawn {
+fn draw(root: &Area<'_>, facts: &Facts, figures: &Figures) -> Outcome {
     root.fill(&WHITE)?;
     let (left, right) = root.split_horizontally(LEFT_WIDTH);
     sessions(&left, facts, figures)?;
@@ -55,23 +55,49 @@ fn colour(figures: &Figures, arm: &str) -> (usize, RGBColor) {
     (at, COLOURS[at % COLOURS.len()])
 }
 
-/// The rate that is drawn of each session, and its axis.
-pub(super) fn drawn_rate(figures: &Figures) -> (Metric, &'static str) {
-    if figures.metrics().contains(&Metric::CohortRate) {
-        (Metric::CohortRate, "cohort rate, tokens per second")
-    } else {
-        (Metric::DecodeRate, "decode rate, tokens per second")
+/// The rate that is drawn of each session.
+pub(super) struct Drawn {
+    metric: Metric,
+    level: Option<String>,
+}
+
+/// What all requests in flight generate together, at the primary level, or else the decode rate.
+pub(super) fn drawn_rate(figures: &Figures) -> Drawn {
+    let own = [Metric::CohortRate, Metric::Throughput];
+    let found = own.into_iter().find(|m| figures.metrics().contains(m));
+    Drawn {
+        metric: found.unwrap_or(Metric::DecodeRate),
+        level: figures.protocol().primary_level(),
+    }
+}
+
+impl Drawn {
+    /// For captions: `throughput at concurrency 4`.
+    pub(super) fn words(&self) -> String {
+        let metric = self.metric.title().to_lowercase();
+        match &self.level {
+            Some(level) => format!("{metric} at {}", level_title(level)),
+            None => metric,
+        }
+    }
+
+    /// Id of the figure of a session or an arm.
+    fn figure(&self, of: &str) -> String {
+        match &self.level {
+            Some(level) => format!("{of}/{level}/{}", self.metric.key()),
+            None => format!("{of}/{}", self.metric.key()),
+        }
     }
 }
 
 /// Each session's rate, pairs joined.
-fn sessions(area: &Area<'_>, facts: &Facts, figures: &Figures) -> Drawn {
-    let (metric, axis) = drawn_rate(figures);
+fn sessions(area: &Area<'_>, facts: &Facts, figures: &Figures) -> Outcome {
+    let drawn = drawn_rate(figures);
     let points: Vec<(f64, &PlannedSession, f64)> = facts
         .sessions
         .iter()
         .filter_map(|s| {
-            let id = format!("session/{}/{}", s.name(), metric.key());
+            let id = drawn.figure(&format!("session/{}", s.name()));
             let value = figures.value(&id)?;
             Some((f64::from(s.planned.index), &s.planned, value))
         })
@@ -96,7 +122,7 @@ fn sessions(area: &Area<'_>, facts: &Facts, figures: &Figures) -> Drawn {
         .y_labels(6)
         .y_label_formatter(&|v| three_digits(*v))
         .y_label_style(font(13, INK))
-        .y_desc(axis)
+        .y_desc(format!("{}, tokens per second", drawn.words()))
         .axis_desc_style(font(13, INK))
         .draw()?;
     for (x, planned, value) in &points {
@@ -135,7 +161,7 @@ fn session_names<C>(
     area: &Area<'_>,
     chart: &ChartContext<'_, SVGBackend<'_>, C>,
     facts: &Facts,
-) -> Drawn
+) -> Outcome
 where
     C: plotters::coord::CoordTranslate<From = (f64, f64)>,
 {
@@ -168,7 +194,7 @@ where
     Ok(())
 }
 
-fn legend(area: &Area<'_>, figures: &Figures) -> Drawn {
+fn legend(area: &Area<'_>, figures: &Figures) -> Outcome {
     let mut x = 72;
     for arm in figures.arms() {
         let (at, colour) = colour(figures, arm);
@@ -177,8 +203,7 @@ fn legend(area: &Area<'_>, figures: &Figures) -> Drawn {
         } else {
             area.draw(&Rectangle::new([(x - 5, 15), (x + 5, 25)], colour.filled()))?;
         }
-        let (metric, _) = drawn_rate(figures);
-        let rate = figures.value(&format!("arm/{arm}/{}", metric.key()));
+        let rate = figures.value(&drawn_rate(figures).figure(&format!("arm/{arm}")));
         let text = format!(
             "{arm}: {} tok/s C",
             rate.map_or_else(|| MISSING.into(), three_digits)
@@ -190,10 +215,13 @@ fn legend(area: &Area<'_>, figures: &Figures) -> Drawn {
 }
 
 /// One row a comparison: pairs, estimate, interval, on a logarithmic axis.
-fn ratios(area: &Area<'_>, figures: &Figures) -> Drawn {
+fn ratios(area: &Area<'_>, figures: &Figures) -> Outcome {
+    // Of several levels, the one that the study is about.
+    let level = figures.protocol().primary_level();
     let rows: Vec<(&Comparison, Vec<f64>, f64)> = figures
         .comparisons()
         .iter()
+        .filter(|c| c.level == level)
         .filter_map(|c| {
             let estimate = figures.value(&format!("{}/ratio", c.prefix))?;
             Some((
@@ -318,6 +346,8 @@ fn short_title(c: &Comparison) -> String {
         Metric::ClientWall => "wall time",
         Metric::CohortRate => "cohort rate",
         Metric::CohortWall => "cohort wall time",
+        Metric::Throughput => "throughput",
+        Metric::Tpot => "time per output token",
     };
     format!("{name} ({better})")
 }

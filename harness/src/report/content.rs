@@ -4,10 +4,12 @@ use super::chart::drawn_rate;
 use super::detail;
 use super::format::{bare, range, with_unit};
 use super::page::{Block, Page, Table};
-use super::terminal::{PAIRED, TOTALS, company, comparisons, metric_title, quotient_heads};
+use super::terminal::{
+    PAIRED, TOTALS, arm_figure, company, comparisons, leveled, metric_title, quotient_heads,
+};
 use crate::archive::{Facts, SessionFacts, short};
 use crate::derive::{Figures, Label, detectable};
-use crate::study::Protocol;
+use crate::study::{Protocol, level_title};
 
 /// What the report is made of.
 pub(super) struct Source<'a> {
@@ -71,16 +73,19 @@ pub(super) fn page(source: &Source<'_>) -> Page {
     if !figures.comparisons().is_empty() {
         blocks.push(Block::Table(compared(figures)));
         let cohorts = match figures.protocol() {
-            Protocol::Fresh => "",
+            Protocol::Fresh | Protocol::Warm => "",
             Protocol::Cohort { .. } => {
                 " Cohort rate and wall are one value a session, compared as they are."
+            }
+            Protocol::ClosedLoop { .. } => {
+                " Throughput is one value a session and level, compared as it is."
             }
         };
         blocks.push(Block::Text(format!(
             "The verdict is about these ratios. In each pair of neighbouring sessions every request is compared with \
              itself, and the median request stands for the pair; the ratio is the mean over pairs (in logarithms), \
              adjusted for drift.{cohorts} The study declares {} as its primary metric; the others inform.",
-            figures.primary().title().to_lowercase()
+            primary_in_words(figures)
         )));
     }
     blocks.extend(reasons(figures));
@@ -92,7 +97,7 @@ pub(super) fn page(source: &Source<'_>) -> Page {
         "Left: each session's {} in the order the sessions ran, from zero; grey lines join the two sessions of a pair. \
          Right: the ratio of each metric on a logarithmic axis; hollow marks are pairs, the diamond is the estimate, \
          the bar its 95% interval where there is one.",
-        drawn_rate(figures).0.title().to_lowercase()
+        drawn_rate(figures).words()
     )));
     blocks.push(Block::Heading("What does not follow"));
     blocks.push(Block::List(figures.verdict().does_not_follow.clone()));
@@ -108,11 +113,43 @@ pub(super) fn page(source: &Source<'_>) -> Page {
     }
 }
 
+/// The primary metric, with its level where there is one.
+fn primary_in_words(figures: &Figures) -> String {
+    let metric = figures.primary().title().to_lowercase();
+    match figures.protocol().primary_level() {
+        Some(level) => format!("{metric} at {}", level_title(&level)),
+        None => metric,
+    }
+}
+
 /// How requests were sent, where it is not one at a time.
 fn protocol(source: &Source<'_>) -> Option<String> {
     let bodies = source.facts.plan.bodies.len();
     match source.figures.protocol() {
         Protocol::Fresh => None,
+        Protocol::Warm => Some(format!(
+            "Protocol: warm. In each session {} warm-ups came first, recorded and discarded; then {bodies} requests, one \
+             at a time, each scored only because none of its prompt came from a cache (where the server states it).",
+            source.facts.plan.warmups.len()
+        )),
+        Protocol::ClosedLoop {
+            concurrency,
+            requests,
+            ..
+        } => {
+            let levels: Vec<String> = concurrency
+                .iter()
+                .zip(requests)
+                .map(|(workers, n)| format!("{n} requests by {workers}"))
+                .collect();
+            Some(format!(
+                "Protocol: a closed loop. In each session, level after level, workers took the {bodies} bodies in order, \
+                 over and over, each its next one when its last one was answered: {}. A level's clock runs from its \
+                 first request written to its last stream's end, so it holds the end in which fewer are in flight; \
+                 throughput is generated tokens over it.",
+                levels.join(", ")
+            ))
+        }
         Protocol::Cohort {
             copies,
             compare_alone,
@@ -171,12 +208,13 @@ fn totals(source: &Source<'_>) -> Table {
     let labels = figures.arms().iter().map(|a| source.label(a));
     table.head.extend(labels);
     table.head.extend(quotient_heads(figures.arms()));
-    for &metric in figures.metrics() {
-        let mut row = vec![metric_title(metric).to_string()];
+    for (level, metric) in figures.rows() {
+        let mut row = vec![leveled(metric_title(metric), level.as_deref())];
         for arm in figures.arms() {
-            row.push(bare(figures.get(&format!("arm/{arm}/{}", metric.key()))));
+            let id = arm_figure(arm, level.as_deref(), metric);
+            row.push(bare(figures.get(&id)));
         }
-        for c in comparisons(figures, metric) {
+        for c in comparisons(figures, level.as_deref(), metric) {
             row.push(bare(figures.get(&c.quotient_of_totals())));
         }
         table.rows.push(row);
@@ -190,9 +228,9 @@ fn compared(figures: &Figures) -> Table {
         let heads = [quotient, "95% interval".into(), "better".into()];
         table.head.extend(heads);
     }
-    for &metric in figures.metrics() {
-        let mut row = vec![metric.title().to_string()];
-        for c in comparisons(figures, metric) {
+    for (level, metric) in figures.rows() {
+        let mut row = vec![leveled(metric.title(), level.as_deref())];
+        for c in comparisons(figures, level.as_deref(), metric) {
             row.push(bare(figures.get(&format!("{}/ratio", c.prefix))));
             row.push(if c.no_interval.is_some() {
                 "none".into()

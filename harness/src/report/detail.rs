@@ -3,14 +3,15 @@
 use super::content::Source;
 use super::format::bare;
 use super::page::{Block, Table};
+use super::terminal::leveled;
 use crate::derive::{Formula, Metric};
-use crate::study::Role;
+use crate::study::{Role, level_title};
 
 /// Appends the detailed sections.
 pub(super) fn push(source: &Source<'_>, blocks: &mut Vec<Block>) {
     blocks.push(Block::Heading("Requests, median over each arm's sessions"));
     blocks.push(Block::Table(requests(source)));
-    blocks.extend(percentiles(source));
+    blocks.extend(levels(source));
     blocks.push(Block::Heading("Sessions in the order they ran"));
     blocks.push(Block::Table(sessions(source)));
     blocks.push(Block::Text(
@@ -51,6 +52,7 @@ fn requests(source: &Source<'_>) -> Table {
     let figures = source.figures;
     let metrics: Vec<Metric> = [
         Metric::Ttft,
+        Metric::Tpot,
         Metric::PromptRate,
         Metric::DecodeRate,
         Metric::ClientWall,
@@ -86,29 +88,56 @@ fn requests(source: &Source<'_>) -> Table {
     table
 }
 
-/// Percentiles of each arm, where there are observations for any.
-fn percentiles(source: &Source<'_>) -> Vec<Block> {
+/// What each arm's levels come to, beyond the compared metrics.
+fn levels(source: &Source<'_>) -> Vec<Block> {
     let figures = source.figures;
-    let mut table = Table::new(&["Over all requests", "Arm", "p90", "p95", "p99"], 2);
-    for (name, title) in [
-        ("ttft", "Time to first token, s"),
-        ("client_wall", "Client wall, s"),
-    ] {
+    if figures.protocol().is_fresh() {
+        return Vec::new();
+    }
+    let names = figures.protocol().levels();
+    let named = !names.is_empty();
+    let names: Vec<Option<String>> = if named {
+        names.into_iter().map(Some).collect()
+    } else {
+        vec![None]
+    };
+    let mut loads = Table::new(&["Level", "Arm", "Requests/s", "In flight, mean"], 2);
+    let mut times = Table::new(&["Time", "Arm", "Median, s", "p90", "p95", "p99"], 2);
+    for name in &names {
         for arm in figures.arms() {
-            let at = |p: u8| figures.get(&format!("arm/{arm}/{name}_p{p}"));
-            if at(90).is_some_and(|f| f.value().is_some()) {
-                let mut row = vec![title.to_owned(), arm.clone()];
-                row.extend([90, 95, 99].map(|p| bare(at(p))));
-                table.rows.push(row);
+            let scope = match name {
+                Some(name) => format!("arm/{arm}/{name}"),
+                None => format!("arm/{arm}"),
+            };
+            let at = |metric: &str| bare(figures.get(&format!("{scope}/{metric}")));
+            let title = name.as_deref().map(level_title).unwrap_or_default();
+            let load = ["requests_per_second", "in_flight"].map(at);
+            loads
+                .rows
+                .push([vec![title, arm.clone()], load.into()].concat());
+            for (key, title) in [
+                ("ttft", "Time to first token"),
+                ("tpot", "Time per output token"),
+                ("itl", "Between events with tokens"),
+                ("client_wall", "Client wall"),
+            ] {
+                let ends = ["", "_p90", "_p95", "_p99"].map(|end| at(&format!("{key}{end}")));
+                let title = leveled(title, name.as_deref());
+                times
+                    .rows
+                    .push([vec![title, arm.clone()], ends.into()].concat());
             }
         }
     }
-    if table.rows.is_empty() {
-        return Vec::new();
+    let note = "Percentiles are over all requests of an arm's scored sessions, and stand where enough requests bound them: \
+                29 for p90, 59 for p95, 299 for p99. Requests of a session share its luck, so these describe what was \
+                seen and have no interval.";
+    let mut blocks = vec![Block::Heading("Times of requests")];
+    if named {
+        blocks.push(Block::Table(loads));
     }
-    let note = "A percentile needs enough requests to be bounded: 29 for p90, 59 for p95, 299 for p99; a dash where \
-                there are fewer. Requests of a session share its luck, so these describe what was seen.";
-    vec![Block::Table(table), Block::Text(note.into())]
+    blocks.extend([Block::Table(times), Block::Text(note.into())]);
+    blocks
 }
 
 /// A metric as the head of a column.
@@ -120,6 +149,8 @@ fn column(metric: Metric) -> String {
         Metric::ClientWall => "Wall, s",
         Metric::CohortRate => "Cohort, tok/s",
         Metric::CohortWall => "Cohort wall, s",
+        Metric::Throughput => "Throughput, tok/s",
+        Metric::Tpot => "TPOT, s",
     }
     .to_owned()
 }
@@ -127,8 +158,13 @@ fn column(metric: Metric) -> String {
 fn sessions(source: &Source<'_>) -> Table {
     let figures = source.figures;
     let metrics = figures.metrics();
+    // Of several levels, the one that the study is about.
+    let level = figures.protocol().primary_level();
     let mut table = Table::new(&["Session", "Role"], 2);
-    table.head.extend(metrics.iter().map(|m| column(*m)));
+    let heads = metrics
+        .iter()
+        .map(|m| leveled(&column(*m), level.as_deref()));
+    table.head.extend(heads);
     let others = [
         "Own decode, tok/s",
         "Ready, s",
@@ -154,7 +190,9 @@ fn sessions(source: &Source<'_>) -> Table {
             Role::Scored => "scored",
         };
         let mut row = vec![name.clone(), role.into()];
-        row.extend(metrics.iter().map(|m| at(m.key())));
+        let below = level.as_deref().map(|level| format!("{level}/"));
+        let below = below.unwrap_or_default();
+        row.extend(metrics.iter().map(|m| at(&format!("{below}{}", m.key()))));
         row.push(bare(own));
         row.extend(
             [
@@ -190,7 +228,7 @@ fn pairs(source: &Source<'_>) -> Table {
         let at = |metric: &str| bare(figures.get(&format!("{}/{metric}", c.prefix)));
         let ratios: Vec<String> = c.pair_ratios(figures).map(|f| bare(Some(f))).collect();
         table.rows.push(vec![
-            c.metric.title().into(),
+            leveled(c.metric.title(), c.level.as_deref()),
             format!("{} / {}", c.other, c.base),
             ratios.join(", "),
             at("ratio"),

@@ -46,6 +46,7 @@ pub(super) fn unit_text(unit: Unit) -> &'static str {
         Unit::Milliseconds => "ms",
         Unit::Tokens => "tokens",
         Unit::TokensPerSecond => "tok/s",
+        Unit::RequestsPerSecond => "req/s",
         Unit::Bytes => "MiB",
         Unit::PairDeviations => "deviations",
         Unit::Count | Unit::Ratio | Unit::LogRatio | Unit::Probability => "",

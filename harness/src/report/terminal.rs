@@ -2,6 +2,7 @@
 
 use super::format::{bare, range};
 use crate::derive::{Comparison, Figures, Metric, Published};
+use crate::study::level_title;
 
 /// Warnings, each arm's totals, the comparison by pairs of sessions, the verdict's sentence; a label
 /// letter after each value. Ends with a newline.
@@ -71,12 +72,13 @@ fn totals(figures: &Figures) -> Vec<Vec<String>> {
     head.extend(arms.iter().cloned());
     head.extend(quotient_heads(arms));
     let mut rows = vec![head];
-    for &metric in figures.metrics() {
-        let mut row = vec![metric_title(metric).to_string()];
+    for (level, metric) in figures.rows() {
+        let mut row = vec![leveled(metric_title(metric), level.as_deref())];
         for arm in arms {
-            row.push(bare(figures.get(&format!("arm/{arm}/{}", metric.key()))));
+            let id = arm_figure(arm, level.as_deref(), metric);
+            row.push(bare(figures.get(&id)));
         }
-        for c in comparisons(figures, metric) {
+        for c in comparisons(figures, level.as_deref(), metric) {
             row.push(bare(figures.get(&c.quotient_of_totals())));
         }
         rows.push(row);
@@ -91,9 +93,9 @@ fn compared(figures: &Figures) -> Vec<Vec<String>> {
         head.extend([quotient, "95% interval".into()]);
     }
     let mut rows = vec![head];
-    for &metric in figures.metrics() {
-        let mut row = vec![ratio_title(metric)];
-        for c in comparisons(figures, metric) {
+    for (level, metric) in figures.rows() {
+        let mut row = vec![leveled(&ratio_title(metric), level.as_deref())];
+        for c in comparisons(figures, level.as_deref(), metric) {
             row.push(bare(figures.get(&format!("{}/ratio", c.prefix))));
             row.push(match c.no_interval {
                 Some(_) => "none".into(),
@@ -111,10 +113,30 @@ pub(super) fn quotient_heads(arms: &[String]) -> impl Iterator<Item = String> {
     pairs.flat_map(|(base, others)| others.iter().map(move |other| format!("{other} / {base}")))
 }
 
-/// A metric's comparisons, in the order of the arms.
-pub(super) fn comparisons(figures: &Figures, metric: Metric) -> impl Iterator<Item = &Comparison> {
+/// A metric's comparisons at a level, in the order of the arms.
+pub(super) fn comparisons<'a>(
+    figures: &'a Figures,
+    level: Option<&'a str>,
+    metric: Metric,
+) -> impl Iterator<Item = &'a Comparison> {
     let all = figures.comparisons().iter();
-    all.filter(move |c| c.metric == metric)
+    all.filter(move |c| c.metric == metric && c.level.as_deref() == level)
+}
+
+/// Id of an arm's own figure of a metric at a level.
+pub(super) fn arm_figure(arm: &str, level: Option<&str>, metric: Metric) -> String {
+    match level {
+        Some(level) => format!("arm/{arm}/{level}/{}", metric.key()),
+        None => format!("arm/{arm}/{}", metric.key()),
+    }
+}
+
+/// A row's title, with the level where there is one.
+pub(super) fn leveled(title: &str, level: Option<&str>) -> String {
+    match level {
+        Some(level) => format!("{}: {title}", level_title(level)),
+        None => title.to_owned(),
+    }
 }
 
 /// A metric with its unit and, where it is one, "median".
@@ -126,6 +148,8 @@ pub(super) fn metric_title(metric: Metric) -> &'static str {
         Metric::ClientWall => "Client wall, median s",
         Metric::CohortRate => "Cohort, tok/s",
         Metric::CohortWall => "Cohort wall, median s",
+        Metric::Throughput => "Throughput, tok/s",
+        Metric::Tpot => "Time per output token, median s",
     }
 }
 

@@ -7,9 +7,9 @@ use serde_json::json;
 use super::one::{Failure, SessionRun};
 use crate::archive::{SessionWriter, session_folder_name};
 use crate::replay::{
-    PromptRecord, RawResponse, Request, RequestHeader, RequestRecord, send, send_together,
+    PromptRecord, RawResponse, Request, RequestHeader, RequestRecord, send, send_with_workers,
 };
-use crate::study::{Body, Phase, Step, Way};
+use crate::study::{Body, Step, Way};
 
 /// The requests of one session against the server on `port`.
 pub(super) struct Replay<'a> {
@@ -44,7 +44,8 @@ impl<'a> Replay<'a> {
             rest = later;
             let broken = match phase.way {
                 Way::OneByOne => self.one_by_one(now, steps.len())?,
-                Way::Together => self.together(&phase, now)?,
+                Way::Together => self.crowd(&phase.name, now.len(), now)?,
+                Way::Workers(n) => self.crowd(&phase.name, n as usize, now)?,
             };
             if broken.is_some() {
                 return Ok(broken);
@@ -67,33 +68,37 @@ impl<'a> Replay<'a> {
         Ok(None)
     }
 
-    /// Nothing is written before the last answer has ended.
-    fn together(&mut self, phase: &Phase, steps: &[Step]) -> Result<Option<String>, Failure> {
-        let text = format!("{}: {} requests at once", phase.name, steps.len());
+    /// Nothing is written before the last answer of the phase has ended. The fault is the first, in
+    /// the plan's order, of those that were in flight.
+    fn crowd(
+        &mut self,
+        name: &str,
+        workers: usize,
+        steps: &[Step],
+    ) -> Result<Option<String>, Failure> {
+        let text = format!("{name}: {} requests, {workers} at once", steps.len());
         self.run.progress.step(&text);
         let requests: Result<Vec<_>, _> = steps.iter().map(|step| self.request(step)).collect();
         let cancel = self.run.cancel;
-        match send_together(&requests?, &|| cancel.is_set()) {
-            Ok(responses) => self.record_all(steps, &responses),
-            Err(e) => Ok(Some(format!(
-                "{} requests cannot be sent at once: {e}",
-                steps.len()
-            ))),
-        }
-    }
-
-    /// The first fault, in the plan's order, of requests that were in flight together.
-    fn record_all(
-        &mut self,
-        steps: &[Step],
-        responses: &[RawResponse],
-    ) -> Result<Option<String>, Failure> {
-        let mut broken = None;
+        let responses = match send_with_workers(&requests?, workers, &|| cancel.is_set()) {
+            Ok(responses) => responses,
+            Err(e) => {
+                let what = format!("{workers} requests cannot be sent at once: {e}");
+                return Ok(Some(what));
+            }
+        };
+        let (mut broken, mut unsent) = (None, 0);
         for (step, raw) in steps.iter().zip(responses) {
-            let fault = self.record(step, raw)?;
-            broken = broken.or(fault);
+            match raw {
+                Some(raw) => {
+                    let fault = self.record(step, &raw)?;
+                    broken = broken.or(fault);
+                }
+                None => unsent += 1,
+            }
         }
-        Ok(broken)
+        let not_all = || format!("{unsent} requests of {name} were not sent");
+        Ok(broken.or_else(|| (unsent > 0).then(not_all)))
     }
 
     fn body(&self, step: &Step) -> Result<&'a Body, Failure> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::protocol::ProtocolFile;
+use super::protocol_file::ProtocolFile;
 use crate::derive::Metric;
 use crate::server::ServerKind;
 

@@ -223,9 +223,8 @@ impl StudyFile {
     }
 
     fn resolve_protocol(&self) -> Result<Protocol, (Range<usize>, String)> {
-        let bodies = self.workload.bodies.as_ref().len();
         let written = self.protocol.as_ref();
-        written.map_or(Ok(Protocol::Fresh), |p| p.resolve(bodies))
+        written.map_or(Ok(Protocol::Fresh), |p| p.resolve(&self.workload))
     }
 
     /// How the workload is replayed: as written, or one fresh session's bodies one at a time.

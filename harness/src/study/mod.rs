@@ -8,6 +8,7 @@ mod file;
 mod load;
 mod plan;
 mod protocol;
+mod protocol_file;
 
 pub use coin::SplitMix64;
 pub use error::StudyError;
@@ -16,5 +17,6 @@ pub use file::{
     ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile, WorkloadFile,
 };
 pub use load::{Arm, Body, Study, Workload, archived_name};
-pub use plan::{Plan, PlannedSession, Role, Step};
-pub use protocol::{ALONE, Phase, PhaseRequest, Protocol, ProtocolFile, ProtocolKind, Way};
+pub use plan::{Level, Plan, PlannedSession, Role, Step};
+pub use protocol::{ALONE, Phase, PhaseRequest, Protocol, Way, level_title};
+pub use protocol_file::{EachLevel, ProtocolFile, ProtocolKind};

@@ -1,6 +1,7 @@
 //! The exact order of sessions, known before anything starts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -79,16 +80,38 @@ pub struct Step {
     pub body: String,
     /// sha256 of the body.
     pub sha256: String,
+    /// Whether its prompt may come from a cache, whatever the study expects.
+    pub may_be_cached: bool,
+}
+
+/// Scored requests that are summed up together: all of a session, or those of one level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// The level's name; absent where there are no levels.
+    pub name: Option<String>,
+    /// How its requests are sent.
+    pub way: Way,
+    /// Their indices.
+    pub indices: Range<u32>,
+}
+
+impl Level {
+    /// A figure's scope at this level.
+    pub fn scope(&self, of: &str) -> String {
+        match &self.name {
+            Some(name) => format!("{of}/{name}"),
+            None => of.to_owned(),
+        }
+    }
 }
 
 impl Step {
-    /// The words for a request whose prompt must not come from a cache; absent where it may. A
-    /// body replayed alone was sent before, so its prompt may; of requests sent at once none is
-    /// the first, so `prefix` says nothing about them.
+    /// The words for a request whose prompt must not come from a cache; absent where it may. Of
+    /// requests in flight together none is the first, so `prefix` says nothing about them.
     pub fn declared_cold(&self, expected: ExpectCached) -> Option<&'static str> {
         let first = self.index == 0 && self.way == Way::OneByOne;
         match expected {
-            _ if self.phase.as_deref() == Some(ALONE) => None,
+            _ if self.may_be_cached => None,
             ExpectCached::None => Some("none"),
             ExpectCached::Prefix if first => Some("none before the first request"),
             ExpectCached::Prefix | ExpectCached::Any => None,
@@ -135,6 +158,25 @@ impl Plan {
             .phases(&names(&self.warmups), &names(&self.bodies))
     }
 
+    /// What is summed up together, in the order of the phases.
+    pub fn levels(&self) -> Vec<Level> {
+        let named = !self.protocol.levels().is_empty();
+        let mut levels = Vec::new();
+        let mut begin = 0;
+        for phase in self.phases() {
+            let end = begin + phase.requests.len() as u32;
+            if phase.scored {
+                levels.push(Level {
+                    name: named.then_some(phase.name),
+                    way: phase.way,
+                    indices: begin..end,
+                });
+            }
+            begin = end;
+        }
+        levels
+    }
+
     /// Every request of a session, in the order of their indices.
     pub fn steps(&self) -> Vec<Step> {
         let all = self.warmups.iter().chain(&self.bodies);
@@ -153,6 +195,9 @@ impl Plan {
                 way: phase.way,
                 scored: phase.scored,
                 body: request.body.clone(),
+                // A body replayed alone was sent before; a warm protocol's warm-ups are its own.
+                may_be_cached: phase.name == ALONE
+                    || (self.protocol == Protocol::Warm && !phase.scored),
                 sha256: hashes
                     .get(request.body.as_str())
                     .map(|hash| (*hash).to_owned())

@@ -2,42 +2,6 @@
 //! exact requests of every session, known before anything starts.
 
 use serde::{Deserialize, Serialize};
-use toml::Spanned;
-
-/// `protocol.kind`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProtocolKind {
-    /// One request at a time, warm-ups first.
-    #[default]
-    Fresh,
-    /// All bodies at once, each to its end.
-    Cohort,
-}
-
-impl ProtocolKind {
-    /// As in study files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fresh => "fresh",
-            Self::Cohort => "cohort",
-        }
-    }
-}
-
-/// `[protocol]` as it is written.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProtocolFile {
-    /// How bodies are replayed.
-    pub kind: Spanned<ProtocolKind>,
-    /// `cohort`: how often each body is in it; 1 if absent.
-    #[serde(default)]
-    pub copies: Option<Spanned<u32>>,
-    /// `cohort`: whether each body is replayed alone after it, unscored, to compare answers.
-    #[serde(default)]
-    pub compare_alone: Option<Spanned<bool>>,
-}
 
 /// How a session replays its bodies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,6 +10,8 @@ pub enum Protocol {
     /// Warm-ups, then every body in file order, one at a time.
     #[default]
     Fresh,
+    /// The same; prompts of warm-ups may come from a cache, scored ones may not.
+    Warm,
     /// Warm-ups one at a time; then all bodies at once, each to its natural end.
     Cohort {
         /// How often each body is in the cohort.
@@ -53,9 +19,19 @@ pub enum Protocol {
         /// Whether each body is replayed alone afterwards, unscored.
         compare_alone: bool,
     },
+    /// Warm-ups one at a time; then levels, one after the other: workers take bodies in order,
+    /// each its next one when its last one is answered.
+    ClosedLoop {
+        /// Workers of each level.
+        concurrency: Vec<u32>,
+        /// Requests of each level.
+        requests: Vec<u32>,
+        /// Position of the level that the study is about.
+        primary_level: usize,
+    },
 }
 
-/// What a request's time in its phase is about.
+/// How the requests of a phase are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
@@ -63,6 +39,8 @@ pub enum Way {
     OneByOne,
     /// All at once.
     Together,
+    /// By so many workers.
+    Workers(u32),
 }
 
 /// One request of a phase.
@@ -75,7 +53,7 @@ pub struct PhaseRequest {
 /// A part of every session, begun when the one before it has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
-    /// `warm-up`, `replay`, `cohort`, `alone`.
+    /// `warm-up`, `replay`, `cohort`, `alone`, or a level's name.
     pub name: String,
     /// How its requests are sent.
     pub way: Way,
@@ -88,52 +66,28 @@ pub struct Phase {
 /// Name of the phase in which a cohort's bodies are replayed alone.
 pub const ALONE: &str = "alone";
 
-/// Most requests in flight at once: each has a thread of the client.
-pub(super) const MOST_AT_ONCE: usize = 1024;
+impl Phase {
+    fn new<'a>(
+        name: &str,
+        way: Way,
+        scored: bool,
+        bodies: impl IntoIterator<Item = &'a String>,
+    ) -> Self {
+        let request = |body: &String| PhaseRequest { body: body.clone() };
+        Self {
+            name: name.to_owned(),
+            way,
+            scored,
+            requests: bodies.into_iter().map(request).collect(),
+        }
+    }
+}
 
-impl ProtocolFile {
-    /// The protocol, or the first key that is wrong: where and why. `bodies` is how many the
-    /// workload lists.
-    pub(super) fn resolve(
-        &self,
-        bodies: usize,
-    ) -> Result<Protocol, (std::ops::Range<usize>, String)> {
-        let kind = *self.kind.as_ref();
-        let only = |span: std::ops::Range<usize>, key: &str, of: ProtocolKind| {
-            let message = format!(
-                "`{key}` is for protocols of kind {}; this one is {}",
-                of.name(),
-                kind.name()
-            );
-            Err((span, message))
-        };
-        if kind != ProtocolKind::Cohort {
-            if let Some(copies) = &self.copies {
-                return only(copies.span(), "copies", ProtocolKind::Cohort);
-            }
-            if let Some(alone) = &self.compare_alone {
-                return only(alone.span(), "compare_alone", ProtocolKind::Cohort);
-            }
-        }
-        match kind {
-            ProtocolKind::Fresh => Ok(Protocol::Fresh),
-            ProtocolKind::Cohort => {
-                let copies = self.copies.as_ref().map_or(1, |c| *c.as_ref());
-                let most = MOST_AT_ONCE / bodies.max(1);
-                if copies == 0 || copies as usize > most {
-                    let span = self.copies.as_ref().map_or(self.kind.span(), Spanned::span);
-                    let message = format!(
-                        "copies = {copies} of {bodies} bodies: a cohort has 1 to {MOST_AT_ONCE} requests, so give 1 to {most}"
-                    );
-                    return Err((span, message));
-                }
-                let compare_alone = self.compare_alone.as_ref().is_some_and(|c| *c.as_ref());
-                Ok(Protocol::Cohort {
-                    copies,
-                    compare_alone,
-                })
-            }
-        }
+/// A level's name in words, for a row of a table: `concurrency 4`.
+pub fn level_title(name: &str) -> String {
+    match name.split_at_checked(1) {
+        Some(("c", n)) => format!("concurrency {n}"),
+        _ => name.to_owned(),
     }
 }
 
@@ -143,33 +97,58 @@ impl Protocol {
         *self == Self::Fresh
     }
 
+    /// Whether scored requests go one at a time.
+    pub fn is_sequential(&self) -> bool {
+        matches!(self, Self::Fresh | Self::Warm)
+    }
+
+    /// Names of its levels; empty where all scored requests are of one kind.
+    pub fn levels(&self) -> Vec<String> {
+        match self {
+            Self::Fresh | Self::Warm | Self::Cohort { .. } => Vec::new(),
+            Self::ClosedLoop { concurrency, .. } => {
+                concurrency.iter().map(|n| format!("c{n}")).collect()
+            }
+        }
+    }
+
+    /// Name of the level that the study is about; absent where there are none.
+    pub fn primary_level(&self) -> Option<String> {
+        match self {
+            Self::Fresh | Self::Warm | Self::Cohort { .. } => None,
+            Self::ClosedLoop { primary_level, .. } => self.levels().get(*primary_level).cloned(),
+        }
+    }
+
     /// What every session does, from the names of its bodies.
     pub fn phases(&self, warmups: &[String], bodies: &[String]) -> Vec<Phase> {
-        let phase = |name: &str, way, scored, names: Vec<&String>| Phase {
-            name: name.to_owned(),
-            way,
-            scored,
-            requests: names
-                .into_iter()
-                .map(|body| PhaseRequest { body: body.clone() })
-                .collect(),
-        };
         let mut phases = Vec::new();
         if !warmups.is_empty() {
-            let all = warmups.iter().collect();
-            phases.push(phase("warm-up", Way::OneByOne, false, all));
+            phases.push(Phase::new("warm-up", Way::OneByOne, false, warmups));
         }
-        let once = || bodies.iter().collect::<Vec<_>>();
         match self {
-            Self::Fresh => phases.push(phase("replay", Way::OneByOne, true, once())),
+            Self::Fresh | Self::Warm => {
+                phases.push(Phase::new("replay", Way::OneByOne, true, bodies));
+            }
             Self::Cohort {
                 copies,
                 compare_alone,
             } => {
-                let all = (0..*copies).flat_map(|_| once()).collect();
-                phases.push(phase("cohort", Way::Together, true, all));
+                let all = (0..*copies).flat_map(|_| bodies);
+                phases.push(Phase::new("cohort", Way::Together, true, all));
                 if *compare_alone {
-                    phases.push(phase(ALONE, Way::OneByOne, false, once()));
+                    phases.push(Phase::new(ALONE, Way::OneByOne, false, bodies));
+                }
+            }
+            Self::ClosedLoop {
+                concurrency,
+                requests,
+                ..
+            } => {
+                for ((name, n), workers) in self.levels().iter().zip(requests).zip(concurrency) {
+                    // Each level starts over, so that levels do the same work.
+                    let taken = bodies.iter().cycle().take(*n as usize);
+                    phases.push(Phase::new(name, Way::Workers(*workers), true, taken));
                 }
             }
         }
@@ -181,28 +160,47 @@ impl Protocol {
 mod tests {
     use super::*;
 
+    fn told(protocol: &Protocol) -> Vec<String> {
+        let names = |n: &str| vec![format!("{n}1"), format!("{n}2")];
+        let phases = protocol.phases(&names("w"), &names("b"));
+        let line = |p: &Phase| {
+            let bodies: Vec<&str> = p.requests.iter().map(|r| r.body.as_str()).collect();
+            format!("{} {:?} {} {}", p.name, p.way, p.scored, bodies.join(" "))
+        };
+        phases.iter().map(line).collect()
+    }
+
     #[test]
     fn a_cohort_is_all_bodies_then_each_alone() {
-        let name = |n: &str| vec![format!("{n}1"), format!("{n}2")];
         let protocol = Protocol::Cohort {
             copies: 2,
             compare_alone: true,
         };
-        let phases = protocol.phases(&name("w"), &name("b"));
-        let told: Vec<(&str, Way, bool, String)> = phases
-            .iter()
-            .map(|p| {
-                let bodies: Vec<&str> = p.requests.iter().map(|r| r.body.as_str()).collect();
-                (p.name.as_str(), p.way, p.scored, bodies.join(" "))
-            })
-            .collect();
         assert_eq!(
-            told,
+            told(&protocol),
             [
-                ("warm-up", Way::OneByOne, false, "w1 w2".to_owned()),
-                ("cohort", Way::Together, true, "b1 b2 b1 b2".to_owned()),
-                ("alone", Way::OneByOne, false, "b1 b2".to_owned()),
+                "warm-up OneByOne false w1 w2",
+                "cohort Together true b1 b2 b1 b2",
+                "alone OneByOne false b1 b2"
             ]
         );
+    }
+
+    #[test]
+    fn levels_of_a_loop_each_start_with_the_first_body() {
+        let protocol = Protocol::ClosedLoop {
+            concurrency: vec![1, 3],
+            requests: vec![1, 5],
+            primary_level: 0,
+        };
+        assert_eq!(
+            told(&protocol),
+            [
+                "warm-up OneByOne false w1 w2",
+                "c1 Workers(1) true b1",
+                "c3 Workers(3) true b1 b2 b1 b2 b1"
+            ]
+        );
+        assert_eq!(protocol.primary_level().as_deref(), Some("c1"));
     }
 }

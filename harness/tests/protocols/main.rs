@@ -2,8 +2,10 @@
 
 #[path = "../archive_fixture/mod.rs"]
 mod archive_fixture;
+mod closed_loop;
 mod cohort;
 #[path = "../common/mod.rs"]
 mod common;
 mod older;
 mod support;
+mod warm;

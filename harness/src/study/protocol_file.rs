@@ -1,0 +1,251 @@
+//! `[protocol]` as it is written, and what it means.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use toml::Spanned;
+
+use super::file::{ExpectCached, WorkloadFile};
+use super::protocol::Protocol;
+
+/// Most requests in flight at once: each has a thread of the client.
+const MOST_AT_ONCE: usize = 1024;
+/// Most requests of a level.
+const MOST_REQUESTS: u32 = 100_000;
+
+/// `protocol.kind`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProtocolKind {
+    /// One request at a time, warm-ups first.
+    #[default]
+    Fresh,
+    /// The same, with warm-ups that must be there and scored prompts that must be cold.
+    Warm,
+    /// All bodies at once, each to its end.
+    Cohort,
+    /// A number of workers, each sending its next request when its last one is answered.
+    ClosedLoop,
+}
+
+impl ProtocolKind {
+    /// As in study files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fresh => "fresh",
+            Self::Warm => "warm",
+            Self::Cohort => "cohort",
+            Self::ClosedLoop => "closed-loop",
+        }
+    }
+}
+
+/// One number for all levels, or one a level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EachLevel {
+    /// The same for all.
+    Same(u32),
+    /// In the order of the levels.
+    Each(Vec<u32>),
+}
+
+impl<'de> Deserialize<'de> for EachLevel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Numbers;
+        impl<'de> Visitor<'de> for Numbers {
+            type Value = EachLevel;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number, or a list of them with one a level")
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<EachLevel, E> {
+                let whole = u32::try_from(value);
+                whole
+                    .map(EachLevel::Same)
+                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(value), &self))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<EachLevel, A::Error> {
+                let mut all = Vec::new();
+                while let Some(value) = seq.next_element()? {
+                    all.push(value);
+                }
+                Ok(EachLevel::Each(all))
+            }
+        }
+        deserializer.deserialize_any(Numbers)
+    }
+}
+
+/// `[protocol]`.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProtocolFile {
+    /// How bodies are replayed.
+    pub kind: Spanned<ProtocolKind>,
+    /// `cohort`: how often each body is in it; 1 if absent.
+    #[serde(default)]
+    pub copies: Option<Spanned<u32>>,
+    /// `cohort`: whether each body is replayed alone after it, unscored, to compare answers.
+    #[serde(default)]
+    pub compare_alone: Option<Spanned<bool>>,
+    /// `closed-loop`: workers, one number a level.
+    #[serde(default)]
+    pub concurrency: Option<Spanned<Vec<u32>>>,
+    /// `closed-loop`: requests of each level.
+    #[serde(default)]
+    pub requests: Option<Spanned<EachLevel>>,
+    /// `closed-loop`: the level that verdict and gate are about; the last if absent.
+    #[serde(default)]
+    pub primary_level: Option<Spanned<f64>>,
+}
+
+/// What is wrong, and where.
+type Wrong = (Range<usize>, String);
+
+impl ProtocolFile {
+    /// The protocol, or the first key that is wrong.
+    pub(super) fn resolve(&self, workload: &WorkloadFile) -> Result<Protocol, Wrong> {
+        use ProtocolKind::{ClosedLoop, Cohort};
+        self.only("copies", self.copies.as_ref(), Cohort)?;
+        self.only("compare_alone", self.compare_alone.as_ref(), Cohort)?;
+        self.only("concurrency", self.concurrency.as_ref(), ClosedLoop)?;
+        self.only("requests", self.requests.as_ref(), ClosedLoop)?;
+        self.only("primary_level", self.primary_level.as_ref(), ClosedLoop)?;
+        match self.kind.as_ref() {
+            ProtocolKind::Fresh => Ok(Protocol::Fresh),
+            ProtocolKind::Warm => self.warm(workload),
+            Cohort => self.cohort(workload.bodies.as_ref().len()),
+            ClosedLoop => self.closed_loop(),
+        }
+    }
+
+    /// Refuses a key that is for another kind.
+    fn only<T>(
+        &self,
+        key: &str,
+        value: Option<&Spanned<T>>,
+        of: ProtocolKind,
+    ) -> Result<(), Wrong> {
+        match value {
+            Some(value) if *self.kind.as_ref() != of => Err((
+                value.span(),
+                format!(
+                    "`{key}` is for protocols of kind {}; this one is {}",
+                    of.name(),
+                    self.kind.as_ref().name()
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn warm(&self, workload: &WorkloadFile) -> Result<Protocol, Wrong> {
+        let bad = |what: &str| Err((self.kind.span(), what.to_owned()));
+        if workload.warmups.is_empty() {
+            return bad("a warm protocol has warm-ups: give `warmups = [...]` in [workload]");
+        }
+        if workload.expect_cached != ExpectCached::None {
+            return bad(
+                "a warm protocol checks that no scored prompt comes from a cache, and lets warm-ups do as they like: \
+                 leave `expect_cached` out",
+            );
+        }
+        Ok(Protocol::Warm)
+    }
+
+    fn cohort(&self, bodies: usize) -> Result<Protocol, Wrong> {
+        let copies = self.copies.as_ref().map_or(1, |c| *c.as_ref());
+        let most = MOST_AT_ONCE / bodies.max(1);
+        if copies == 0 || copies as usize > most {
+            let written = self.copies.as_ref();
+            let span = written.map_or(self.kind.span(), Spanned::span);
+            let message = format!(
+                "copies = {copies} of {bodies} bodies: a cohort has 1 to {MOST_AT_ONCE} requests, so give 1 to {most}"
+            );
+            return Err((span, message));
+        }
+        Ok(Protocol::Cohort {
+            copies,
+            compare_alone: self.compare_alone.as_ref().is_some_and(|c| *c.as_ref()),
+        })
+    }
+
+    fn closed_loop(&self) -> Result<Protocol, Wrong> {
+        let missing = |key: &str, such: &str| {
+            let message = format!("a closed loop needs `{key}`, such as `{key} = {such}`");
+            (self.kind.span(), message)
+        };
+        let levels = self.concurrency.as_ref();
+        let levels = levels.ok_or_else(|| missing("concurrency", "[1, 4, 16]"))?;
+        let concurrency = levels.as_ref().clone();
+        let apart = |(i, n): (usize, &u32)| !concurrency[..i].contains(n);
+        if concurrency.is_empty() || !concurrency.iter().enumerate().all(apart) {
+            let message = "concurrency lists its levels, each once, such as [1, 4, 16]";
+            return Err((levels.span(), message.to_owned()));
+        }
+        if let Some(n) = concurrency
+            .iter()
+            .find(|n| **n == 0 || **n as usize > MOST_AT_ONCE)
+        {
+            let message = format!("concurrency {n} is out of range: give 1 to {MOST_AT_ONCE}");
+            return Err((levels.span(), message));
+        }
+        let written = self.requests.as_ref();
+        let written = written.ok_or_else(|| missing("requests", "64"))?;
+        let requests = each_level(written, concurrency.len())?;
+        for (n, workers) in requests.iter().zip(&concurrency) {
+            if n < workers {
+                let message = format!(
+                    "requests = {n} at concurrency {workers}: a level has at least one request a worker"
+                );
+                return Err((written.span(), message));
+            }
+        }
+        let levels: Vec<f64> = concurrency.iter().map(|n| f64::from(*n)).collect();
+        Ok(Protocol::ClosedLoop {
+            primary_level: self.primary_level(&levels)?,
+            concurrency,
+            requests,
+        })
+    }
+
+    /// The position of the level that the study is about.
+    fn primary_level(&self, levels: &[f64]) -> Result<usize, Wrong> {
+        let Some(written) = &self.primary_level else {
+            return Ok(levels.len() - 1);
+        };
+        let found = levels.iter().position(|level| level == written.as_ref());
+        found.ok_or_else(|| {
+            let known: Vec<String> = levels.iter().map(ToString::to_string).collect();
+            let message = format!(
+                "primary_level = {} is no level; give one of {}",
+                written.as_ref(),
+                known.join(", ")
+            );
+            (written.span(), message)
+        })
+    }
+}
+
+/// So many numbers, from one for all or one a level.
+fn each_level(written: &Spanned<EachLevel>, levels: usize) -> Result<Vec<u32>, Wrong> {
+    let all = match written.as_ref() {
+        EachLevel::Same(n) => vec![*n; levels],
+        EachLevel::Each(all) => all.clone(),
+    };
+    if all.len() != levels {
+        let message = format!(
+            "requests has {} numbers for {levels} levels: give one a level, or one number for all",
+            all.len()
+        );
+        return Err((written.span(), message));
+    }
+    if let Some(n) = all.iter().find(|n| **n == 0 || **n > MOST_REQUESTS) {
+        let message = format!("requests = {n} is out of range: give 1 to {MOST_REQUESTS}");
+        return Err((written.span(), message));
+    }
+    Ok(all)
+}
