@@ -17,7 +17,7 @@ const MAJOR: u32 = 1;
 pub const CHANGELOG: &[(&str, &str)] = &[
     (
         "1.1",
-        "figures: p and Holm-adjusted p, deviation of pairs, sessions that would settle the margin; protocols: `protocol` and `phases` in the plan, `phase` in a request's line, `protocol` and `alone` in the figures, absent where requests go one at a time",
+        "figures: p and Holm-adjusted p, deviation of pairs, sessions that would settle the margin, bounds of percentiles; `looks` in the plan, `look` in the figures, absent where none is planned; protocols: `protocol` and `phases` in the plan, `phase` in a request's line, `protocol` and `alone` in the figures, absent where requests go one at a time",
     ),
     (
         "1.0",

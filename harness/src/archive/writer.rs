@@ -17,7 +17,7 @@ use super::layout::{
 use super::reader::Archive;
 use super::session_writer::{SessionSummary, SessionWriter};
 use super::{ArchiveError, manifest_bytes};
-use crate::derive::Figures;
+use crate::derive::{Figures, followed};
 use crate::host::HostFacts;
 use crate::study::{Plan, PlannedSession};
 
@@ -207,10 +207,11 @@ impl ArchiveWriter {
     }
 
     /// Writes figures, manifest and SEAL; nothing is written after that. Every planned session
-    /// must be there. Returns the archive's folder.
+    /// must be there, up to the planned look that ended the study if one did. Returns the archive's
+    /// folder.
     pub fn seal(self, figures: &Figures) -> Result<PathBuf, ArchiveError> {
         let finished = self.finished_sessions()?;
-        if finished.len() != self.plan.sessions.len() {
+        if finished != followed(&self.plan, figures.ended_early()) {
             return Err(ArchiveError::Misuse(format!(
                 "{} of {} planned sessions are recorded; resume the study before sealing it",
                 finished.len(),

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::Audit;
 use crate::archive::{Archive, ArchiveError, Facts, SessionFacts, session_folder_name};
+use crate::derive::{ended_by_look, followed};
 use crate::study::{PlannedSession, StudyFile};
 
 /// Facts, and what is missing from them.
@@ -16,6 +17,8 @@ pub(super) struct Evidence {
     pub(super) study: Option<StudyFile>,
     /// Files that could not be read; a session's folder, with its `/`, where it had to be left out.
     unreadable: BTreeSet<String>,
+    /// Sessions that must be there: all of the plan, or those up to the look that ended the study.
+    pub(super) expected: Vec<PlannedSession>,
 }
 
 impl Evidence {
@@ -51,10 +54,16 @@ impl Evidence {
             study_toml,
         };
         let study = reading.study(&facts.study_toml);
+        let mut unreadable = reading.unreadable;
+        let expected = followed(&facts.plan, ended_by_look(&facts));
+        for planned in facts.plan.sessions.iter().filter(|p| !expected.contains(p)) {
+            unreadable.remove(&format!("sessions/{}/", session_folder_name(planned)));
+        }
         Self {
             facts,
             study,
-            unreadable: reading.unreadable,
+            unreadable,
+            expected,
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn check(archive: &Archive, evidence: &Evidence, audit: &mut Audit) {
         expansion(archive, file, audit);
     }
     bodies(archive, audit);
-    folders(archive, audit);
+    folders(archive, evidence, audit);
     order(evidence, audit);
     commits(archive, evidence, audit);
 }
@@ -53,6 +53,7 @@ fn expansion(archive: &Archive, file: &StudyFile, audit: &mut Audit) {
             "sessions",
             plan.sessions == session_order(&arms, &again, file.burn_in),
         ),
+        ("looks", plan.looks == file.looks()),
         ("protocol", plan.protocol == file.protocol()),
         (
             "phases",
@@ -106,19 +107,19 @@ fn bodies(archive: &Archive, audit: &mut Audit) {
     }
 }
 
-fn folders(archive: &Archive, audit: &mut Audit) {
-    let planned: BTreeSet<String> = archive
-        .plan()
-        .sessions
-        .iter()
-        .map(session_folder_name)
-        .collect();
+fn folders(archive: &Archive, evidence: &Evidence, audit: &mut Audit) {
+    let planned: BTreeSet<String> = evidence.expected.iter().map(session_folder_name).collect();
     let found: BTreeSet<String> = entries(archive, "sessions", audit).into_iter().collect();
     for missing in planned.difference(&found) {
         audit.fail(format!("sessions/{missing}"), "", "is planned but missing");
     }
     for extra in found.difference(&planned) {
-        audit.fail(format!("sessions/{extra}"), "", "is not in the plan");
+        let why = if evidence.expected.len() < archive.plan().sessions.len() {
+            "is not in the plan, or comes after the look that ended the study"
+        } else {
+            "is not in the plan"
+        };
+        audit.fail(format!("sessions/{extra}"), "", why);
     }
 }
 
@@ -268,7 +269,7 @@ fn commits(archive: &Archive, evidence: &Evidence, audit: &mut Audit) {
     let events = &evidence.facts.events;
     audit.events += events.len();
     let mut position = 0;
-    for planned in &archive.plan().sessions {
+    for planned in &evidence.expected {
         let name = session_folder_name(planned);
         let committed =
             events.iter().enumerate().rev().find(|(_, e)| {

@@ -2,6 +2,7 @@
 
 use super::Exit;
 use crate::derive::{Figures, Metric};
+use crate::stats::{self, Decision};
 use crate::study::Study;
 
 /// What the study's declared identity and margin make of its figures, and why.
@@ -63,30 +64,45 @@ fn against_margin(study: &Study, figures: &Figures, margin: f64) -> Gate {
     let metric = study.primary;
     let mut unsettled = None;
     for c in figures.primary_comparisons() {
-        let end = |name: &str| figures.value(&format!("{}/{name}", c.prefix));
-        let (Some(low), Some(high), None) = (end("ratio_low"), end("ratio_high"), &c.no_interval)
-        else {
+        let Some(interval) = figures.interval(c) else {
             let why = c.no_interval.as_deref().unwrap_or("it has no interval");
             unsettled = Some(format!("{} over {}: {why}", c.other, c.base));
             continue;
         };
-        let (worst, best) = if metric.higher_is_better() {
-            (1.0 - low, 1.0 - high)
-        } else {
-            (high - 1.0, low - 1.0)
-        };
-        if best > margin {
-            return Gate::Regression(format!(
-                "{} is slower than {} by more than the margin of {margin}",
-                c.other, c.base
-            ));
-        }
-        if worst >= margin {
-            unsettled = Some(format!(
-                "{} over {}: the interval {low:.4} to {high:.4} does not settle a margin of {margin}",
-                c.other, c.base
-            ));
+        match stats::against_margin(interval, margin, metric.higher_is_better()) {
+            Decision::Pass => {}
+            Decision::Regression => {
+                return Gate::Regression(format!(
+                    "{} is slower than {} by more than the margin of {margin}",
+                    c.other, c.base
+                ));
+            }
+            Decision::Inconclusive => {
+                let more = figures.value(&format!("{}/quartets_to_settle", c.prefix));
+                unsettled = Some(format!(
+                    "{} over {}: the interval {:.4} to {:.4} does not settle a margin of {margin}; {}",
+                    c.other,
+                    c.base,
+                    interval.low,
+                    interval.high,
+                    settling(more)
+                ));
+            }
         }
     }
     unsettled.map_or(Gate::Pass, Gate::Inconclusive)
+}
+
+/// How many sessions would settle it, in words.
+fn settling(quartets: Option<f64>) -> String {
+    match quartets {
+        Some(n) => format!(
+            "{n} quartets ({} sessions an arm) would settle it 4 times in 5, were effect and noise as seen here; start \
+             a new study, for adding sessions until it settles is not a test",
+            n * 2.0
+        ),
+        None => {
+            "the effect seen lies too close to the margin for 1000 quartets to settle it".to_owned()
+        }
+    }
 }

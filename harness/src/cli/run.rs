@@ -7,7 +7,7 @@ use serde_json::json;
 use super::args::RunArgs;
 use super::study::{Request, run_to_seal};
 use super::{Exit, Failure};
-use crate::derive::detectable;
+use crate::derive::{Foresight, Spread, foresee};
 use crate::report::verdict_table;
 use crate::study::{Plan, Study};
 
@@ -28,7 +28,15 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
             ),
         ));
     }
-    eprintln!("{}", detectable(Plan::of(&study).pairs()));
+    let foresight = foresight(&study);
+    eprintln!("{}", foresight.sentence);
+    if let Some(why) = foresight.margin_unseen
+        && !args.yes
+    {
+        let file = args.study.display();
+        let message = format!("{file}: {why}; `--yes` runs it all the same");
+        return Err(Failure::new(Exit::Usage, message));
+    }
     let outcome = run_to_seal(
         &study,
         Request {
@@ -54,4 +62,18 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         eprintln!("{reason}");
     }
     Ok(outcome.exit)
+}
+
+/// What the study can see, by the spread that its file assumes.
+pub fn foresight(study: &Study) -> Foresight {
+    let assumed = study.assumed_spread.map(|share| Spread {
+        log_deviation: libm::log1p(share),
+        source: "assumed by the study file".to_owned(),
+    });
+    foresee(
+        &Plan::of(study),
+        study.primary,
+        study.margin,
+        assumed.as_ref(),
+    )
 }

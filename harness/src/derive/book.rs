@@ -6,13 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::Formula;
 use super::alone::{Alone, alone};
-use super::compare::{Comparison, compare};
+use super::compare::{Comparison, Rules, compare};
+use super::family::{Compared, adjust, margin, settle};
 use super::figure::{AnyFigure, Fact, Figure, Published, Unit};
 use super::identity::{Identity, identities};
+use super::look::Look;
 use super::metric::Metric;
 use super::request::engine_decode_name;
 use super::session::{SessionFigures, arm_figures, session_figures};
 use super::verdict::{Verdict, three_digits, verdict};
+use super::worst::bounds;
 use crate::archive::Facts;
 use crate::stats::minimum_detectable_effect;
 use crate::study::{Plan, Protocol, Role, StudyFile};
@@ -43,6 +46,8 @@ pub struct Figures {
     primary: Metric,
     #[serde(default, skip_serializing_if = "Protocol::is_fresh")]
     protocol: Protocol,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    look: Option<Look>,
     comparisons: Vec<Comparison>,
     identity: Vec<Identity>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -90,6 +95,11 @@ impl Figures {
     /// How the sessions replayed their bodies.
     pub fn protocol(&self) -> &Protocol {
         &self.protocol
+    }
+
+    /// The planned look that the study stands at; absent where none is planned.
+    pub fn look(&self) -> Option<&Look> {
+        self.look.as_ref()
     }
 
     /// The compared metrics, in the order of tables.
@@ -219,18 +229,36 @@ pub fn derive(facts: &Facts) -> Figures {
             kind.map(engine_decode_name),
             &scored,
         ));
+        if facts.plan.minor() >= 1 {
+            bounds(&mut book, arm, &scored);
+        }
     }
     // A study file that does not parse declares nothing; the audit reports it.
     let text = String::from_utf8_lossy(&facts.study_toml);
     let file = StudyFile::parse(Path::new("study.toml"), &text).ok();
     let class = file.as_ref().map(|f| f.identity).unwrap_or_default();
+    let primary = file.as_ref().map(StudyFile::primary).unwrap_or_default();
     power(&mut book, &facts.plan);
-    let mut comparisons = Vec::new();
+    let look = Look::of(facts);
+    let rules = Rules {
+        plan: &facts.plan,
+        level: look.as_ref().map(|look| look.publish(&mut book)),
+    };
+    let mut compared: Vec<Compared> = Vec::new();
     let mut with_totals = arms.iter().map(String::as_str).zip(&totals);
     if let Some(base) = with_totals.next() {
         for other in with_totals {
             let (base, other) = ((base.0, base.1.as_slice()), (other.0, other.1.as_slice()));
-            comparisons.extend(compare(&mut book, &facts.plan, &sessions, base, other));
+            compared.extend(compare(&mut book, &rules, &sessions, base, other));
+        }
+    }
+    if facts.plan.minor() >= 1 {
+        let level = facts.plan.protocol.primary_level();
+        let about = |c: &Comparison| c.metric == primary && c.level == level;
+        let (about, others): (Vec<_>, Vec<_>) = compared.iter().partition(|c| about(&c.comparison));
+        adjust(&mut book, &others);
+        if let Some(margin) = margin(&mut book, file.as_ref()) {
+            settle(&mut book, &about, primary, &margin);
         }
     }
     let alone = arms
@@ -243,8 +271,9 @@ pub fn derive(facts: &Facts) -> Figures {
         study: facts.plan.study.clone(),
         arms: arms.clone(),
         verdict: Verdict::default(),
-        comparisons,
-        primary: file.as_ref().map(StudyFile::primary).unwrap_or_default(),
+        look,
+        comparisons: compared.into_iter().map(|c| c.comparison).collect(),
+        primary,
         protocol: facts.plan.protocol.clone(),
         alone,
         question: file.and_then(|f| f.question),

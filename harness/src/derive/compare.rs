@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::book::Book;
-use super::figure::{AnyFigure, Calculated, Figure, Published, Unit};
+use super::family::{Compared, Noise};
+use super::figure::{AnyFigure, Assumed, Calculated, Figure, Published, Unit};
 use super::session::{SessionFigures, Totals};
 use super::{Figures, Formula, Metric};
 use crate::stats::{MAX_QUARTETS, NoInterval, PairOrder};
@@ -147,32 +148,39 @@ fn pairs_of<'a>(sessions: &'a [SessionFigures<'a>], base: &str, other: &str) -> 
         .collect()
 }
 
-/// Publishes pairs, estimate, interval, drift and sign-flip test of `other` over `base`, and the
-/// quotient of their totals.
+/// What shapes every comparison of a study.
+pub(super) struct Rules<'a> {
+    pub(super) plan: &'a Plan,
+    /// The level of the look that the study stands at; 5% if absent.
+    pub(super) level: Option<Figure<Assumed>>,
+}
+
+/// Publishes pairs, estimate, interval, drift, noise and sign-flip test of `other` over `base`, and
+/// the quotient of their totals.
 pub(super) fn compare(
     book: &mut Book,
-    plan: &Plan,
+    rules: &Rules<'_>,
     sessions: &[SessionFigures<'_>],
     (base, base_totals): (&str, &[Totals]),
     (other, other_totals): (&str, &[Totals]),
-) -> Vec<Comparison> {
+) -> Vec<Compared> {
     let pairs = pairs_of(sessions, base, other);
     let mut comparisons = Vec::new();
     let totals = base_totals.iter().zip(other_totals);
-    for ((nth, level), (base_totals, other_totals)) in plan.levels().iter().enumerate().zip(totals)
-    {
-        for &metric in Metric::of(&plan.protocol) {
+    let levels = rules.plan.levels();
+    for ((nth, level), (base_totals, other_totals)) in levels.iter().enumerate().zip(totals) {
+        for &metric in Metric::of(&rules.plan.protocol) {
             let subject = Subject { metric, nth, level };
-            let comparison = compare_metric(book, &pairs, subject, base, other);
+            let compared = compare_metric(book, rules, &pairs, subject, base, other);
             if let (Some(b), Some(a)) = (other_totals.metric(metric), base_totals.metric(metric)) {
                 book.add(Figure::by(
-                    comparison.quotient_of_totals(),
+                    compared.comparison.quotient_of_totals(),
                     Unit::Ratio,
                     &Formula::Quotient,
                     &[b, a],
                 ));
             }
-            comparisons.push(comparison);
+            comparisons.push(compared);
         }
     }
     comparisons
@@ -180,11 +188,12 @@ pub(super) fn compare(
 
 fn compare_metric(
     book: &mut Book,
+    rules: &Rules<'_>,
     pairs: &[Pair<'_>],
     subject: Subject<'_>,
     base: &str,
     other: &str,
-) -> Comparison {
+) -> Compared {
     let level = subject.level.name.as_deref();
     let key = at_level(level, subject.metric.key());
     let prefix = format!("compare/{other}-over-{base}/{key}");
@@ -203,23 +212,34 @@ fn compare_metric(
 
     let orders: Vec<PairOrder> = pairs.iter().map(|p| p.order).collect();
     let inputs = erase(&effects);
-    let estimates = [
-        ("", Formula::PairEffect(orders.clone())),
-        ("_low", Formula::PairLow(orders.clone())),
-        ("_high", Formula::PairHigh(orders.clone())),
-    ];
-    let mut has_interval = true;
-    for (end, formula) in estimates {
+    let [low, high] = match &rules.level {
+        None => [
+            Formula::PairLow(orders.clone()),
+            Formula::PairHigh(orders.clone()),
+        ]
+        .map(|formula| (formula, inputs.clone())),
+        Some(level) => {
+            let mut at_level: Vec<&dyn AnyFigure> = vec![level];
+            at_level.extend(&inputs);
+            [
+                Formula::PairLowAt(orders.clone()),
+                Formula::PairHighAt(orders.clone()),
+            ]
+            .map(|formula| (formula, at_level.clone()))
+        }
+    };
+    let mut estimate = |end: &str, formula: Formula, inputs: &[&dyn AnyFigure]| {
         let id = format!("{prefix}/log_ratio{end}");
-        let log = book.add(Figure::by(id, Unit::LogRatio, &formula, &inputs));
-        has_interval &= log.published().value().is_some();
-        book.add(Figure::by(
-            format!("{prefix}/ratio{end}"),
-            Unit::Ratio,
-            &Formula::Exp,
-            &[&log],
-        ));
-    }
+        let log = book.add(Figure::by(id, Unit::LogRatio, &formula, inputs));
+        let id = format!("{prefix}/ratio{end}");
+        book.add(Figure::by(id, Unit::Ratio, &Formula::Exp, &[&log]));
+        log
+    };
+    let theta = estimate("", Formula::PairEffect(orders.clone()), &inputs);
+    let ends = [("_low", low), ("_high", high)]
+        .map(|(end, (formula, inputs))| estimate(end, formula, &inputs));
+    let known = |f: &Figure<Calculated>| f.published().value().is_some();
+    let has_interval = known(&theta) && ends.iter().all(known);
     let drift = Formula::PairDrift(orders.clone());
     let drift = book.add(Figure::by(
         format!("{prefix}/drift_log"),
@@ -233,8 +253,9 @@ fn compare_metric(
         &Formula::Exp,
         &[&drift],
     ));
+    let noise = (rules.plan.minor() >= 1).then(|| Noise::publish(book, &prefix, &orders, &inputs));
     quartets(book, &prefix, pairs, &effects);
-    Comparison {
+    let comparison = Comparison {
         metric: subject.metric,
         level: subject.level.name.clone(),
         base: base.into(),
@@ -242,6 +263,11 @@ fn compare_metric(
         pairs: pairs.len(),
         prefix,
         no_interval: (!has_interval).then(|| reason(&orders, &effects)),
+    };
+    Compared {
+        comparison,
+        theta,
+        noise,
     }
 }
 

@@ -225,6 +225,20 @@ impl Figure<Assumed> {
     }
 }
 
+impl Figure<Assumed> {
+    /// A value that the study declares before its first session: no reading of anything.
+    pub fn declared(id: String, unit: Unit, fact: Fact) -> Self {
+        Self::make(
+            id,
+            fact.value,
+            unit,
+            Label::Assumed,
+            "declared",
+            vec![fact.reference],
+        )
+    }
+}
+
 impl Figure<Calculated> {
     /// A named formula over other figures; absent when any of them is.
     pub fn by(id: String, unit: Unit, formula: &Formula, inputs: &[&dyn AnyFigure]) -> Self {

@@ -1,8 +1,9 @@
 //! The named formulas: everything CALCULATED comes out of one of these.
 
 use crate::stats::{
-    Interval, PairEffect, PairEstimate, PairOrder, least_observations, median,
-    minimum_detectable_effect, pair_order_estimate, percentile, sign_flip, weighted_rate,
+    Interval, PairEffect, PairEstimate, PairOrder, PerSession, holm, least_observations,
+    log_margin, median, minimum_detectable_effect, pair_order_estimate_at, percentile,
+    percentile_upper_bound, quartets_to_settle, sign_flip, weighted_rate,
 };
 
 /// A formula over inputs in a fixed order. What is not an input but shapes it (the order of the
@@ -43,6 +44,24 @@ pub enum Formula {
     PairLow(Vec<PairOrder>),
     /// Upper end of theta's 95% t interval.
     PairHigh(Vec<PairOrder>),
+    /// Lower end of theta's t interval at the two-sided level that is the first input.
+    PairLowAt(Vec<PairOrder>),
+    /// Upper end of the same.
+    PairHighAt(Vec<PairOrder>),
+    /// Estimated standard deviation of a pair's log-ratio around the fit.
+    PairDeviation(Vec<PairOrder>),
+    /// Two-sided p of theta = 0 by the same t.
+    PairP(Vec<PairOrder>),
+    /// Holm's adjustment of the input at this place (from 0) among all inputs.
+    Holm(usize),
+    /// Quartets that settle a margin: from theta, the pairs' deviation and the margin's place.
+    QuartetsToSettle,
+    /// Where a margin (a share) lies in log units of a rate's ratio.
+    LogMarginOfRate,
+    /// Where a margin (a share) lies in log units of a time's ratio.
+    LogMarginOfTime,
+    /// Upper 95% bound of a percentile, from one value a session.
+    PercentileBound(u8),
     /// p of the sign-flip test over quartet effects.
     SignFlipP,
     /// Smallest effect seen with 80% power at a two-sided 5%, from the number of pairs.
@@ -81,6 +100,15 @@ impl Formula {
             Self::PairDrift(orders) => with("pair-order-beta", orders),
             Self::PairLow(orders) => with("pair-order-t95-low", orders),
             Self::PairHigh(orders) => with("pair-order-t95-high", orders),
+            Self::PairLowAt(orders) => with("pair-order-t-low", orders),
+            Self::PairHighAt(orders) => with("pair-order-t-high", orders),
+            Self::PairDeviation(orders) => with("pair-order-deviation", orders),
+            Self::PairP(orders) => with("pair-order-p", orders),
+            Self::Holm(place) => format!("holm({place})"),
+            Self::QuartetsToSettle => "quartets-to-settle".into(),
+            Self::LogMarginOfRate => "log-margin-of-rate".into(),
+            Self::LogMarginOfTime => "log-margin-of-time".into(),
+            Self::PercentileBound(percent) => format!("percentile-bound({percent})"),
             Self::SignFlipP => "sign-flip-p".into(),
             Self::DetectableEffect => "detectable-effect".into(),
             Self::SignFlipSmallestP => "sign-flip-smallest-p".into(),
@@ -147,6 +175,39 @@ impl Formula {
             ),
             ("pair-order-t95-high", "upper end of the same"),
             (
+                "pair-order-t-low",
+                "lower end of theta's t interval at the level that is the first input, that of a planned look",
+            ),
+            ("pair-order-t-high", "upper end of the same"),
+            (
+                "pair-order-deviation",
+                "standard deviation of the pairs' log-ratios around the fit, n - 2 degrees of freedom",
+            ),
+            (
+                "pair-order-p",
+                "two-sided p of theta = 0 by the t of the same fit",
+            ),
+            (
+                "holm",
+                "the input at that place (from 0), adjusted by Holm's step-down rule for how many inputs there are",
+            ),
+            (
+                "quartets-to-settle",
+                "the quartets with which the 95% interval excludes the margin 4 times in 5, were effect and deviation as \
+                 seen here (noncentral t); none beyond 1000",
+            ),
+            ("log-margin-of-rate", "ln(1 - margin)"),
+            ("log-margin-of-time", "ln(1 + margin)"),
+            (
+                "percentile-bound",
+                "upper 95% bound of that percentile over sessions, by order statistics; none below 29 sessions for 90, \
+                 59 for 95, 299 for 99",
+            ),
+            (
+                "declared",
+                "taken from the study's files, where it was written before the first session",
+            ),
+            (
                 "sign-flip-p",
                 "exact two-sided sign-flip test over quartets",
             ),
@@ -188,6 +249,23 @@ impl Formula {
             (Self::PairDrift(orders), _) => fit(orders, v).map(|e| e.beta),
             (Self::PairLow(orders), _) => interval(orders, v).map(|i| i.low),
             (Self::PairHigh(orders), _) => interval(orders, v).map(|i| i.high),
+            (Self::PairLowAt(orders), [level, effects @ ..]) => {
+                Some(fit_at(orders, effects, *level)?.interval.ok()?.low)
+            }
+            (Self::PairHighAt(orders), [level, effects @ ..]) => {
+                Some(fit_at(orders, effects, *level)?.interval.ok()?.high)
+            }
+            (Self::PairDeviation(orders), _) => Some(fit(orders, v)?.noise.ok()?.deviation),
+            (Self::PairP(orders), _) => fit(orders, v)?.p().ok(),
+            (Self::Holm(place), _) => holm(v).get(*place).copied(),
+            (Self::QuartetsToSettle, [theta, deviation, margin]) => {
+                quartets_to_settle(theta - margin, *deviation).map(f64::from)
+            }
+            (Self::LogMarginOfRate, [margin]) => Some(log_margin(*margin, true)),
+            (Self::LogMarginOfTime, [margin]) => Some(log_margin(*margin, false)),
+            (Self::PercentileBound(percent), _) => {
+                percentile_upper_bound(&PerSession::new(v.to_vec())?, f64::from(*percent) / 100.0)
+            }
             (Self::SignFlipP, _) => sign_flip(v).map(|t| t.p),
             (Self::DetectableEffect, [pairs]) => minimum_detectable_effect(*pairs as usize),
             (Self::SignFlipSmallestP, _) => sign_flip(v).map(|t| t.smallest_p),
@@ -197,6 +275,10 @@ impl Formula {
 }
 
 fn fit(orders: &[PairOrder], v: &[f64]) -> Option<PairEstimate> {
+    fit_at(orders, v, 0.05)
+}
+
+fn fit_at(orders: &[PairOrder], v: &[f64], level: f64) -> Option<PairEstimate> {
     if orders.len() != v.len() {
         return None;
     }
@@ -205,7 +287,7 @@ fn fit(orders: &[PairOrder], v: &[f64]) -> Option<PairEstimate> {
         .zip(orders)
         .map(|(&log_ratio, &order)| PairEffect { log_ratio, order })
         .collect();
-    pair_order_estimate(&pairs)
+    pair_order_estimate_at(&pairs, level)
 }
 
 fn interval(orders: &[PairOrder], v: &[f64]) -> Option<Interval> {
@@ -236,7 +318,16 @@ mod tests {
             Formula::PairEffect(orders.clone()),
             Formula::PairDrift(orders.clone()),
             Formula::PairLow(orders.clone()),
-            Formula::PairHigh(orders),
+            Formula::PairHigh(orders.clone()),
+            Formula::PairLowAt(orders.clone()),
+            Formula::PairHighAt(orders.clone()),
+            Formula::PairDeviation(orders.clone()),
+            Formula::PairP(orders),
+            Formula::Holm(0),
+            Formula::QuartetsToSettle,
+            Formula::LogMarginOfRate,
+            Formula::LogMarginOfTime,
+            Formula::PercentileBound(90),
             Formula::SignFlipP,
             Formula::SignFlipSmallestP,
             Formula::DetectableEffect,

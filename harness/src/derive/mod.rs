@@ -3,20 +3,27 @@
 mod alone;
 mod book;
 mod compare;
+mod family;
 mod figure;
+mod foresee;
 mod formula;
 mod group;
 mod identity;
+mod look;
 mod metric;
 mod request;
 mod session;
 mod verdict;
+mod worst;
 
 pub use alone::Alone;
 pub use book::{Figures, derive, detectable};
 pub use compare::Comparison;
 pub use figure::{AnyFigure, Assumed, Calculated, Fact, Figure, Label, Measured, Published, Unit};
+pub use foresee::{Foresight, Spread, foresee};
 pub use formula::Formula;
 pub use identity::{HashKind, Identity};
+pub use look::{Look, ended_by_look, followed};
 pub use metric::Metric;
 pub use verdict::{Verdict, three_digits};
+pub use worst::{PERCENTS, WORST};

@@ -48,7 +48,11 @@ fn sentence(figures: &Figures) -> String {
     let primary = figures.primary_comparisons();
     let said: Vec<String> = primary.map(|c| compared(figures, c)).collect();
     if !said.is_empty() {
-        return said.join(" ");
+        return said
+            .into_iter()
+            .chain(looked(figures))
+            .collect::<Vec<_>>()
+            .join(" ");
     }
     let alone = figures.arms().first().and_then(|arm| {
         let value = figures.value(&format!("arm/{arm}/{}", metric.key()))?;
@@ -63,6 +67,20 @@ fn sentence(figures: &Figures) -> String {
         ),
         None => "Nothing was measured.".into(),
     }
+}
+
+/// Which planned look this is, and that it ended the study if it did.
+fn looked(figures: &Figures) -> Option<String> {
+    let look = figures.look()?;
+    let end = match figures.ended_early() {
+        Some(_) => ", which settled it: the study ended there, as planned",
+        None if look.number == look.of => ", the last one",
+        None => "",
+    };
+    Some(format!(
+        "This is look {} of {}, after {} quartets{end}.",
+        look.number, look.of, look.quartets
+    ))
 }
 
 /// What an arm did, before an amount.
@@ -138,7 +156,8 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
                 "the interval holds 1, so no difference is shown"
             };
             format!(
-                "{head}; 95% interval {} to {} over {} pairs of sessions: {reach}.",
+                "{head}; {} {} to {} over {} pairs of sessions: {reach}.",
+                figures.interval_title(),
                 three_digits(low),
                 three_digits(high),
                 c.pairs
@@ -192,7 +211,7 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
         _ => {}
     }
     let planned = facts.plan.sessions.len();
-    if facts.sessions.len() < planned {
+    if facts.sessions.len() < planned && figures.ended_early().is_none() {
         out.push(format!(
             "Only {} of {planned} planned sessions are recorded.",
             facts.sessions.len()
@@ -436,6 +455,13 @@ fn does_not_follow(facts: &Facts, figures: &Figures) -> Vec<String> {
             found.compared,
             found.kind.title()
         ));
+    }
+    if figures.ended_early().is_some() {
+        out.push(
+            "That the ratio is as far from 1 as it looks: a study that ends at an early look ends, more often than not, \
+             on a large value of it."
+                .into(),
+        );
     }
     let across = figures
         .identity()

@@ -324,7 +324,10 @@ fn ratios(area: &Area<'_>, figures: &Figures) -> Outcome {
         chart.draw_series(std::iter::once(label))?;
     }
     let (width, height) = area.dim_in_pixel();
-    let note = "circles: pairs · diamond: estimate · bar: 95% interval";
+    let note = format!(
+        "circles: pairs · diamond: estimate · bar: {}",
+        figures.interval_title()
+    );
     let place = (
         width as i32 / 2 - note.chars().count() as i32 * 3,
         height as i32 - 18,

@@ -5,10 +5,12 @@ use super::detail;
 use super::format::{bare, range, with_unit};
 use super::page::{Block, Page, Table};
 use super::terminal::{
-    PAIRED, TOTALS, arm_figure, company, comparisons, leveled, metric_title, quotient_heads,
+    P, PAIRED, TOTALS, about_p, arm_figure, company, comparisons, leveled, metric_title, p,
+    quotient_heads, shows_p,
 };
 use crate::archive::{Facts, SessionFacts, short};
-use crate::derive::{Figures, Label, detectable};
+use crate::derive::{Comparison, Figures, Label, detectable};
+use crate::stats::{Decision, against_margin};
 use crate::study::{Protocol, level_title};
 
 /// What the report is made of.
@@ -88,7 +90,11 @@ pub(super) fn page(source: &Source<'_>) -> Page {
             primary_in_words(figures)
         )));
     }
+    if shows_p(figures) {
+        blocks.push(Block::Text(format!("{}.", about_p(figures))));
+    }
     blocks.extend(reasons(figures));
+    blocks.extend(settling(figures).map(Block::Text));
     blocks.extend(company(figures).map(|line| Block::Text(format!("{line}."))));
     if !figures.comparisons().is_empty() {
         blocks.push(Block::Text(detectable(source.facts.plan.pairs())));
@@ -96,8 +102,9 @@ pub(super) fn page(source: &Source<'_>) -> Page {
     blocks.push(Block::Chart(format!(
         "Left: each session's {} in the order the sessions ran, from zero; grey lines join the two sessions of a pair. \
          Right: the ratio of each metric on a logarithmic axis; hollow marks are pairs, the diamond is the estimate, \
-         the bar its 95% interval where there is one.",
-        drawn_rate(figures).words()
+         the bar its {} where there is one.",
+        drawn_rate(figures).words(),
+        figures.interval_title()
     )));
     blocks.push(Block::Heading("What does not follow"));
     blocks.push(Block::List(figures.verdict().does_not_follow.clone()));
@@ -114,7 +121,7 @@ pub(super) fn page(source: &Source<'_>) -> Page {
 }
 
 /// The primary metric, with its level where there is one.
-fn primary_in_words(figures: &Figures) -> String {
+pub(super) fn primary_in_words(figures: &Figures) -> String {
     let metric = figures.primary().title().to_lowercase();
     match figures.protocol().primary_level() {
         Some(level) => format!("{metric} at {}", level_title(&level)),
@@ -224,9 +231,11 @@ fn totals(source: &Source<'_>) -> Table {
 
 fn compared(figures: &Figures) -> Table {
     let mut table = Table::new(&[PAIRED], 1);
+    let with_p = shows_p(figures);
     for quotient in quotient_heads(figures.arms()) {
-        let heads = [quotient, "95% interval".into(), "better".into()];
-        table.head.extend(heads);
+        table.head.extend([quotient, figures.interval_title()]);
+        table.head.extend(with_p.then(|| P.to_owned()));
+        table.head.push("better".into());
     }
     for (level, metric) in figures.rows() {
         let mut row = vec![leveled(metric.title(), level.as_deref())];
@@ -237,6 +246,7 @@ fn compared(figures: &Figures) -> Table {
             } else {
                 range(figures, &c.prefix)
             });
+            row.extend(with_p.then(|| p(figures, c)));
             row.push(if metric.higher_is_better() {
                 "above 1".into()
             } else {
@@ -246,6 +256,36 @@ fn compared(figures: &Figures) -> Table {
         table.rows.push(row);
     }
     table
+}
+
+/// How many quartets would settle the margin, where this study's do not.
+fn settling(figures: &Figures) -> impl Iterator<Item = String> {
+    let margin = figures.value("study/margin").unwrap_or_default();
+    let metric = figures.primary();
+    let open = move |c: &&Comparison| {
+        let interval = figures.interval(c);
+        let decision = interval.map(|i| against_margin(i, margin, metric.higher_is_better()));
+        decision == Some(Decision::Inconclusive)
+    };
+    let primary = figures.primary_comparisons().filter(open);
+    primary.filter_map(move |c| {
+        let needed = figures.get(&format!("{}/quartets_to_settle", c.prefix))?;
+        Some(match needed.value() {
+            Some(quartets) => format!(
+                "The interval of {} / {} does not settle the margin of {margin}. {} quartets ({} sessions an arm) would, 4 \
+                 times in 5, were effect and noise as seen here.",
+                c.other,
+                c.base,
+                bare(Some(needed)),
+                quartets * 2.0
+            ),
+            None => format!(
+                "The interval of {} / {} does not settle the margin of {margin}, and the effect seen lies too close to it \
+                 for 1000 quartets to do so.",
+                c.other, c.base
+            ),
+        })
+    })
 }
 
 /// Why there is no interval, each reason once.

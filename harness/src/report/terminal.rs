@@ -1,5 +1,6 @@
 //! The verdict as a table for a terminal: plain text, no colour.
 
+use super::content::primary_in_words;
 use super::format::{bare, range};
 use crate::derive::{Comparison, Figures, Metric, Published};
 use crate::study::level_title;
@@ -26,7 +27,12 @@ pub fn verdict_table(figures: &Figures) -> String {
         out.push_str(&line);
         out.push('\n');
     }
-    out.push_str("M measured, C calculated from measured figures\n\n");
+    out.push_str("M measured, C calculated from measured figures\n");
+    if shows_p(figures) {
+        out.push_str(&about_p(figures));
+        out.push('\n');
+    }
+    out.push('\n');
     out.push_str(&figures.verdict().sentence);
     out.push('\n');
     out
@@ -89,8 +95,10 @@ fn totals(figures: &Figures) -> Vec<Vec<String>> {
 /// Ratios over the first arm with their intervals, by metric.
 fn compared(figures: &Figures) -> Vec<Vec<String>> {
     let mut head = vec![PAIRED.to_string()];
+    let with_p = shows_p(figures);
     for quotient in quotient_heads(figures.arms()) {
-        head.extend([quotient, "95% interval".into()]);
+        head.extend([quotient, figures.interval_title()]);
+        head.extend(with_p.then(|| P.to_owned()));
     }
     let mut rows = vec![head];
     for (level, metric) in figures.rows() {
@@ -101,10 +109,39 @@ fn compared(figures: &Figures) -> Vec<Vec<String>> {
                 Some(_) => "none".into(),
                 None => range(figures, &c.prefix),
             });
+            row.extend(with_p.then(|| p(figures, c)));
         }
         rows.push(row);
     }
     rows
+}
+
+/// Head of the column of p.
+pub(super) const P: &str = "p";
+
+/// Whether any comparison has a p.
+pub(super) fn shows_p(figures: &Figures) -> bool {
+    let mut all = figures.comparisons().iter();
+    all.any(|c| figures.value(&format!("{}/p", c.prefix)).is_some())
+}
+
+/// p of no difference: of the primary metric as it is, of the others adjusted for their number.
+pub(super) fn p(figures: &Figures, c: &Comparison) -> String {
+    let at = |name: &str| figures.get(&format!("{}/{name}", c.prefix));
+    let found = at("p_holm").or_else(|| at("p"));
+    match found.and_then(Published::value) {
+        Some(p) if p < 0.001 => "<0.001 C".to_owned(),
+        _ => bare(found),
+    }
+}
+
+/// What p is, in words.
+pub(super) fn about_p(figures: &Figures) -> String {
+    format!(
+        "p: the chance of a difference at least this large if there were none; rows other than {} inform, and theirs are \
+         adjusted for how many they are (Holm)",
+        primary_in_words(figures)
+    )
 }
 
 /// `B / A` for every arm but the first.

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::one::{Failure, SessionRun};
 use super::{Cancel, Progress, RunError};
 use crate::archive::{Archive, ArchiveError, ArchiveWriter, session_folder_name};
+use crate::derive::{ended_by_look, followed};
 use crate::host::{GuardError, HostFacts, Readings, RunLock, wait_until_fit};
 use crate::server::{HashCache, LaunchError, Programs};
 use crate::study::{Arm, Plan, PlannedSession, Study};
@@ -54,7 +55,12 @@ pub fn run(
     progress.planned(archive.plan(), finished.len());
     let mut hashes = HashCache::open(options.hash_cache.clone(), options.rehash);
     let sessions = archive.plan().sessions.clone();
+    let mut ended = None;
     for planned in sessions.iter().filter(|s| !finished.contains(s)) {
+        ended = look(&archive, planned)?;
+        if ended.is_some() {
+            break;
+        }
         let Some(arm) = study.arms.iter().find(|a| a.name == planned.arm) else {
             let reason = format!(
                 "its plan names the arm {:?}, which the study does not have",
@@ -80,9 +86,34 @@ pub fn run(
     }
     progress.finished();
     archive
-        .event("sessions-complete", json!({ "sessions": sessions.len() }))
+        .event("sessions-complete", {
+            let sessions = followed(archive.plan(), ended).len();
+            json!({ "sessions": sessions, "ended_by_look_after_quartets": ended })
+        })
         .map_err(broken(&archive))?;
     Ok(archive)
+}
+
+/// Before the first session after a planned look: whether the look ends the study, and after how
+/// many quartets. Nothing is looked at anywhere else.
+fn look(archive: &ArchiveWriter, next: &PlannedSession) -> Result<Option<u32>, RunError> {
+    let plan = archive.plan();
+    let at_a_look = |q: &u32| plan.looks.as_ref().is_some_and(|l| l.at.contains(q));
+    let Some(quartets) = next.quartet.filter(at_a_look) else {
+        return Ok(None);
+    };
+    if plan.sessions.iter().find(|s| s.quartet == Some(quartets)) != Some(next) {
+        return Ok(None);
+    }
+    let seen = Archive::open(archive.path()).and_then(|a| a.facts());
+    let ended = ended_by_look(&seen.map_err(broken(archive))?);
+    archive
+        .event(
+            "looked",
+            json!({ "quartets": quartets, "ended": ended.is_some() }),
+        )
+        .map_err(broken(archive))?;
+    Ok(ended)
 }
 
 fn broken(archive: &ArchiveWriter) -> impl FnOnce(ArchiveError) -> RunError {

@@ -30,6 +30,7 @@ impl Plan {
             arms,
             phases: written_phases(&protocol, &names(&warmups), &names(&listed)),
             protocol,
+            looks: study.looks.clone(),
             warmups,
             bodies: listed,
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::looks::LooksFile;
 use super::protocol_file::ProtocolFile;
 use crate::derive::Metric;
 use crate::server::ServerKind;
@@ -34,6 +35,13 @@ pub struct StudyFile {
     /// Largest slowdown that still passes a gate, as a share (0.05 is 5%).
     #[serde(default)]
     pub margin: Option<Spanned<f64>>,
+    /// How much two neighbouring sessions of one arm are taken to differ before the first one has
+    /// run: standard deviation of their log-ratio, as a share (0.01 is 1%).
+    #[serde(default)]
+    pub assumed_spread: Option<Spanned<f64>>,
+    /// When the study may end early; only at its end if absent. Read it with [`StudyFile::looks`].
+    #[serde(default)]
+    pub looks: Option<LooksFile>,
     /// Which token hashes must agree.
     #[serde(default)]
     pub identity: Identity,

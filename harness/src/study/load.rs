@@ -10,6 +10,7 @@ use toml::Spanned;
 use super::bounds;
 use super::error::StudyError;
 use super::file::{ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile};
+use super::looks::Looks;
 use super::protocol::Protocol;
 use crate::archive::sha256_hex;
 use crate::derive::Metric;
@@ -95,6 +96,10 @@ pub struct Study {
     pub primary: Metric,
     /// See [`StudyFile::margin`].
     pub margin: Option<f64>,
+    /// See [`StudyFile::assumed_spread`].
+    pub assumed_spread: Option<f64>,
+    /// See [`StudyFile::looks`].
+    pub looks: Option<Looks>,
     /// See [`StudyFile::identity`].
     pub identity: Identity,
     /// The arms in file order.
@@ -153,6 +158,19 @@ impl StudyFile {
                 format!("margin = {} is no share; 0.05 means 5%", margin.as_ref()),
             );
         }
+        if let Some(spread) = &file.assumed_spread
+            && !(*spread.as_ref() > 0.0 && *spread.as_ref() < 1.0)
+        {
+            return bad(
+                spread.span(),
+                format!(
+                    "assumed_spread = {} is no share; 0.01 means 1%",
+                    spread.as_ref()
+                ),
+            );
+        }
+        let looks = file.resolve_looks();
+        looks.map_err(|(span, what)| StudyError::at(path, text, span, what))?;
         let mut seen = BTreeSet::new();
         for arm in &file.arms {
             let name = arm.name.as_ref();
@@ -227,6 +245,19 @@ impl StudyFile {
         written.map_or(Ok(Protocol::Fresh), |p| p.resolve(&self.workload))
     }
 
+    fn resolve_looks(&self) -> Result<Option<Looks>, (Range<usize>, String)> {
+        let written = self.looks.as_ref();
+        written
+            .map(|looks| looks.resolve(*self.quartets.as_ref()))
+            .transpose()
+    }
+
+    /// When the study may end early, and at what level; absent where only at its end.
+    pub fn looks(&self) -> Option<Looks> {
+        // `parse` has refused what does not resolve.
+        self.resolve_looks().unwrap_or_default()
+    }
+
     /// How the workload is replayed: as written, or one fresh session's bodies one at a time.
     pub fn protocol(&self) -> Protocol {
         // `parse` has refused what does not resolve.
@@ -259,6 +290,7 @@ impl Study {
             .unwrap_or(Path::new("."));
         let source = Source { path, text, folder };
         let (protocol, primary) = (file.protocol(), file.primary());
+        let looks = file.looks();
         let arms = file
             .arms
             .iter()
@@ -278,6 +310,8 @@ impl Study {
             primary,
             protocol,
             margin: file.margin.map(Spanned::into_inner),
+            assumed_spread: file.assumed_spread.map(Spanned::into_inner),
+            looks,
             identity: file.identity,
             arms,
             workload: Workload {

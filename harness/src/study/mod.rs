@@ -6,6 +6,7 @@ mod error;
 mod expand;
 mod file;
 mod load;
+mod looks;
 mod plan;
 mod protocol;
 mod protocol_file;
@@ -17,6 +18,7 @@ pub use file::{
     ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile, WorkloadFile,
 };
 pub use load::{Arm, Body, Study, Workload, archived_name};
+pub use looks::{ALPHA, Looks, LooksFile};
 pub use plan::{Level, Plan, PlannedSession, Role, Step};
 pub use protocol::{ALONE, Phase, PhaseRequest, Protocol, Way, level_title};
 pub use protocol_file::{EachLevel, ProtocolFile, ProtocolKind};

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::ExpectCached;
 use super::protocol::{ALONE, Phase, Protocol, Way};
+use super::{ExpectCached, Looks};
 use crate::archive::minor;
 
 /// What a session is for.
@@ -61,6 +61,9 @@ pub struct Plan {
     /// then bodies, one at a time. Read it with [`Plan::phases`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
+    /// When the study may end early; absent in the file where only at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks: Option<Looks>,
     /// Every session.
     pub sessions: Vec<PlannedSession>,
 }
@@ -144,6 +147,12 @@ impl Plan {
     pub fn pairs(&self) -> usize {
         let pairs: BTreeSet<u32> = self.sessions.iter().filter_map(|s| s.pair).collect();
         pairs.len()
+    }
+
+    /// Sessions up to the end of a number of quartets, burn-in included.
+    pub fn sessions_until(&self, quartets: u32) -> impl Iterator<Item = &PlannedSession> {
+        let until = move |s: &&PlannedSession| s.quartet.is_none_or(|q| q < quartets);
+        self.sessions.iter().filter(until)
     }
 
     /// What every session does.

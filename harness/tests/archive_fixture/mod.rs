@@ -83,6 +83,7 @@ pub fn plan(coins: &[bool]) -> Plan {
             .iter()
             .map(|(n, b)| ((*n).to_string(), sha256_hex(b.as_bytes())))
             .collect(),
+        looks: None,
         sessions,
     }
 }

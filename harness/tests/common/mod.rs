@@ -22,7 +22,12 @@ impl Bench {
     pub fn new(head: &str, tail: &str, scripts: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let mut study = format!("name = \"mocked\"\nquartets = 1\n{head}\n");
+        let quartets = if head.contains("quartets") {
+            ""
+        } else {
+            "quartets = 1\n"
+        };
+        let mut study = format!("name = \"mocked\"\n{quartets}{head}\n");
         for (name, script) in ["A", "B", "C"].iter().zip(scripts) {
             let file = format!("{name}.toml");
             fs::write(at(&file), script).unwrap();
