@@ -1,6 +1,6 @@
 //! Was the plan the study's, and was it followed?
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use toml::Spanned;
@@ -161,6 +161,7 @@ fn order(evidence: &Evidence, audit: &mut Audit) {
         ];
         phases(&evidence.facts.plan, session, &mut times);
         crowded(&evidence.facts.plan, session, audit);
+        scheduled(&evidence.facts.plan, session, audit);
         times.push(("end.json ended_ns", session.end.ended_ns));
         for step in times.windows(2) {
             if step[1].1 < step[0].1 {
@@ -203,7 +204,7 @@ fn phases(plan: &Plan, session: &SessionFacts, times: &mut Vec<(&'static str, u6
         let done = now.iter().map(|r| ("requests.jsonl done_ns", r.done_ns));
         match phase.way {
             Way::OneByOne => times.extend(sent.zip(done).flat_map(|(sent, done)| [sent, done])),
-            Way::Together | Way::Workers(_) => {
+            Way::Together | Way::Workers(_) | Way::Timed => {
                 times.extend(sent.min_by_key(|(_, ns)| *ns));
                 times.extend(done.max_by_key(|(_, ns)| *ns));
             }
@@ -235,6 +236,46 @@ fn crowded(plan: &Plan, session: &SessionFacts, audit: &mut Audit) {
                 level.name.unwrap_or_default(),
                 format!("found {most} requests in flight at once, expected {workers} at most"),
             );
+        }
+    }
+}
+
+/// Timed requests against the plan's times: all of a phase from one start, none sent early, and the
+/// start not before what came before it.
+fn scheduled(plan: &Plan, session: &SessionFacts, audit: &mut Audit) {
+    let file = format!("sessions/{}/requests.jsonl", session.name());
+    let mut before = session.launch.ready_ns;
+    let mut starts: BTreeMap<Option<String>, u64> = BTreeMap::new();
+    for (r, step) in session.requests.iter().zip(plan.steps()) {
+        let field = format!("{}/due_ns", r.index);
+        match (r.due_ns, step.due_ns) {
+            (None, None) => before = before.max(r.done_ns),
+            (Some(due), Some(offset)) => {
+                let known = starts.get(&step.phase).copied();
+                let start = known.unwrap_or_else(|| due.saturating_sub(offset));
+                if due != start.saturating_add(offset) {
+                    audit.fail(
+                        &file,
+                        &field,
+                        format!("{} by plan.json", differ(due, start.saturating_add(offset))),
+                    );
+                }
+                if known.is_none() && start < before {
+                    let what = format!("its level starts at {start}, expected {before} or later");
+                    audit.fail(&file, &field, what);
+                }
+                if r.sent_ns < due {
+                    let what = format!("was sent at {}, before it was due ({due})", r.sent_ns);
+                    audit.fail(&file, &field, what);
+                }
+                starts.insert(step.phase, start);
+                before = before.max(r.done_ns);
+            }
+            (found, expected) => audit.fail(
+                &file,
+                &field,
+                format!("{} by plan.json", differ(found, expected)),
+            ),
         }
     }
 }

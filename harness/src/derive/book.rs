@@ -12,7 +12,7 @@ use super::figure::{AnyFigure, Fact, Figure, Published, Unit};
 use super::identity::{Identity, identities};
 use super::look::Look;
 use super::metric::Metric;
-use super::request::engine_decode_name;
+use super::request::{LimitFigures, engine_decode_name};
 use super::session::{SessionFigures, arm_figures, session_figures};
 use super::verdict::{Verdict, three_digits, verdict};
 use super::worst::bounds;
@@ -205,10 +205,11 @@ pub fn detectable(pairs: usize) -> String {
 /// Derives every figure. Pure: the same facts give the same bits on every machine.
 pub fn derive(facts: &Facts) -> Figures {
     let mut book = Book::default();
+    let limits = LimitFigures::of(&mut book, &facts.plan.protocol);
     let sessions: Vec<SessionFigures<'_>> = facts
         .sessions
         .iter()
-        .map(|s| session_figures(&mut book, &facts.plan, s))
+        .map(|s| session_figures(&mut book, &facts.plan, limits.as_ref(), s))
         .collect();
     let arms = &facts.plan.arms;
     let mut totals = Vec::new();

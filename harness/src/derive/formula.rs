@@ -32,6 +32,8 @@ pub enum Formula {
     Percentile(u8),
     /// Percentile by nearest rank over what so many requests put together.
     PooledPercentile(u8, usize),
+    /// 1 where each first of two inputs is at most the second, else 0.
+    Within,
     /// ln(second / first).
     LogRatio,
     /// exp.
@@ -94,6 +96,7 @@ impl Formula {
             Self::PooledPercentile(percent, requests) => {
                 format!("pooled-percentile({percent};{requests})")
             }
+            Self::Within => "within".into(),
             Self::LogRatio => "log-ratio".into(),
             Self::Exp => "exp".into(),
             Self::PairEffect(orders) => with("pair-order-theta", orders),
@@ -161,6 +164,11 @@ impl Formula {
                 "pooled-percentile",
                 "the same over all gaps between events with tokens of so many requests; as many requests are needed as \
                  for a percentile of requests, because the gaps of one request are not independent",
+            ),
+            (
+                "within",
+                "1 where each time is at most the limit that stands after it, else 0; a request of one token has no time \
+                 per output token, and no limit on it",
             ),
             ("log-ratio", "ln(second / first)"),
             ("exp", "e to the power of the input"),
@@ -243,6 +251,10 @@ impl Formula {
                 >= least_observations(*percent))
             .then(|| percentile(v, *percent))
             .flatten(),
+            (Self::Within, _) if v.len().is_multiple_of(2) => {
+                let met = v.chunks(2).all(|pair| pair[0] <= pair[1]);
+                Some(f64::from(u8::from(met)))
+            }
             (Self::LogRatio, [a, b]) => (*a > 0.0 && *b > 0.0).then(|| libm::log(b / a)),
             (Self::Exp, [x]) => Some(libm::exp(*x)),
             (Self::PairEffect(orders), _) => fit(orders, v).map(|e| e.theta),
@@ -313,6 +325,7 @@ mod tests {
             Formula::Largest,
             Formula::Percentile(90),
             Formula::PooledPercentile(90, 29),
+            Formula::Within,
             Formula::LogRatio,
             Formula::Exp,
             Formula::PairEffect(orders.clone()),

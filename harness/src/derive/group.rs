@@ -13,16 +13,24 @@ pub(super) struct Group {
     pub(super) wall: Figure<Measured>,
     pub(super) tokens: Figure<Calculated>,
     rate: Figure<Calculated>,
+    /// How many requests met the limits, and those a second; absent where there are no limits.
+    good: Option<(Figure<Calculated>, Figure<Calculated>)>,
     /// How many requests, and how many were in flight on average; of levels alone.
     pub(super) load: Option<(Figure<Measured>, Figure<Calculated>)>,
 }
 
 impl Group {
+    /// How many requests met the limits.
+    pub(super) fn good(&self) -> Option<&dyn AnyFigure> {
+        self.good.as_ref().map(|(count, _)| count as _)
+    }
+
     /// The figure of a metric that a session has once.
     pub(super) fn metric(&self, metric: Metric) -> Option<&dyn AnyFigure> {
         match metric {
             Metric::CohortRate | Metric::Throughput => Some(&self.rate),
             Metric::CohortWall => Some(&self.wall),
+            Metric::Goodput => self.good.as_ref().map(|(_, rate)| rate as _),
             Metric::DecodeRate
             | Metric::PromptRate
             | Metric::Ttft
@@ -37,6 +45,7 @@ type Time = (&'static str, fn(&RequestRecord) -> Option<u64>);
 
 const SENT: Time = ("sent_ns", |r| Some(r.sent_ns));
 const FIRST_TOKEN: Time = ("first_token_ns", |r| r.first_token_ns);
+const DUE: Time = ("due_ns", |r| r.due_ns);
 const DONE: Time = ("done_ns", |r| Some(r.done_ns));
 
 /// The records of a level, with a way to point at them.
@@ -87,13 +96,17 @@ pub(super) fn group(
     let (wall, tokens, rate) = match level.way {
         Way::OneByOne => return None,
         Way::Together => ("cohort_wall", "cohort_tokens", Metric::CohortRate),
-        Way::Workers(_) => ("level_wall", "level_tokens", Metric::Throughput),
+        Way::Workers(_) | Way::Timed => ("level_wall", "level_tokens", Metric::Throughput),
     };
     let id = |name: &str| format!("{scope}/{name}");
     let first_sent = || records.edge(SENT, false);
     let mut between =
         |name: &str, from: Fact, to: Fact| book.add(Figure::interval(id(name), from, to));
-    let wall = between(wall, first_sent(), records.edge(DONE, true));
+    let begin = match level.way {
+        Way::Timed => records.edge(DUE, false),
+        _ => first_sent(),
+    };
+    let wall = between(wall, begin, records.edge(DONE, true));
     if level.way == Way::Together {
         between("cohort_send_spread", first_sent(), records.edge(SENT, true));
         let last = records.edge(FIRST_TOKEN, true);
@@ -113,12 +126,59 @@ pub(super) fn group(
         &[&tokens, &wall],
     ));
     let load = (level.way != Way::Together).then(|| load(book, &scope, &records, requests, &wall));
+    let good = good(book, &scope, requests, &wall);
+    late(book, &scope, requests);
     Some(Group {
         wall,
         tokens,
         rate,
+        good,
         load,
     })
+}
+
+/// How many requests met the limits, and those a second.
+fn good(
+    book: &mut Book,
+    scope: &str,
+    requests: &[&RequestFigures],
+    wall: &Figure<Measured>,
+) -> Option<(Figure<Calculated>, Figure<Calculated>)> {
+    let within: Vec<&dyn AnyFigure> = requests
+        .iter()
+        .filter_map(|r| r.within.as_ref().map(|f| f as _))
+        .collect();
+    if within.is_empty() {
+        return None;
+    }
+    let count = book.add(Figure::by(
+        format!("{scope}/good_requests"),
+        Unit::Count,
+        &Formula::Sum,
+        &within,
+    ));
+    let rate = book.add(Figure::by(
+        format!("{scope}/{}", Metric::Goodput.key()),
+        Metric::Goodput.unit(),
+        &Formula::Quotient,
+        &[&count, wall],
+    ));
+    Some((count, rate))
+}
+
+/// How late the client was to send: the median and the largest, where requests have their times.
+pub(super) fn late(book: &mut Book, scope: &str, requests: &[&RequestFigures]) {
+    let late: Vec<&dyn AnyFigure> = requests
+        .iter()
+        .filter_map(|r| r.late.as_ref().map(|f| f as _))
+        .collect();
+    if late.is_empty() {
+        return;
+    }
+    for (name, formula) in [("late", Formula::Median), ("late_most", Formula::Largest)] {
+        let id = format!("{scope}/{name}");
+        book.add(Figure::by(id, Unit::Seconds, &formula, &late));
+    }
 }
 
 /// Requests a second, and how many were in flight on average (their walls over the level's).
@@ -175,6 +235,17 @@ pub(super) fn loads(book: &mut Book, scope: &str, groups: &[&Group]) {
         &Formula::SumOverSum,
         &inputs,
     ));
+    let good: Vec<&dyn AnyFigure> = groups.iter().filter_map(|g| g.good()).collect();
+    if !good.is_empty() {
+        let counts = loads().map(|(count, _)| count as &dyn AnyFigure);
+        let inputs: Vec<&dyn AnyFigure> = good.into_iter().chain(counts).collect();
+        book.add(Figure::by(
+            format!("{scope}/good_share"),
+            Unit::Ratio,
+            &Formula::SumOverSum,
+            &inputs,
+        ));
+    }
     let inputs: Vec<&dyn AnyFigure> = loads().map(|(_, in_flight)| in_flight as _).collect();
     book.add(Figure::by(
         format!("{scope}/in_flight"),

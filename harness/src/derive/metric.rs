@@ -27,11 +27,13 @@ pub enum Metric {
     Throughput,
     /// Time from first to last token, over the tokens after those of the first event.
     Tpot,
+    /// Requests that met the study's limits, over the level's wall time.
+    Goodput,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::DecodeRate,
         Self::PromptRate,
         Self::Ttft,
@@ -40,6 +42,7 @@ impl Metric {
         Self::CohortWall,
         Self::Throughput,
         Self::Tpot,
+        Self::Goodput,
     ];
 
     /// Those that a protocol shows, in the order of tables; the first is what a study is about
@@ -63,12 +66,26 @@ impl Metric {
             Protocol::ClosedLoop { .. } => {
                 &[Self::Throughput, Self::Ttft, Self::Tpot, Self::ClientWall]
             }
+            // Below what a server can do, its throughput is what it is asked for.
+            Protocol::OpenLoop { limits: None, .. } => {
+                &[Self::Ttft, Self::Tpot, Self::ClientWall, Self::Throughput]
+            }
+            Protocol::OpenLoop { .. } => &[
+                Self::Goodput,
+                Self::Ttft,
+                Self::Tpot,
+                Self::ClientWall,
+                Self::Throughput,
+            ],
         }
     }
 
     /// Whether a session has one value of it, and not one a request.
     pub fn of_session(self) -> bool {
-        matches!(self, Self::CohortRate | Self::CohortWall | Self::Throughput)
+        matches!(
+            self,
+            Self::CohortRate | Self::CohortWall | Self::Throughput | Self::Goodput
+        )
     }
 
     /// The last part of figure ids.
@@ -82,6 +99,7 @@ impl Metric {
             Self::CohortWall => "cohort_wall",
             Self::Throughput => "throughput",
             Self::Tpot => "tpot",
+            Self::Goodput => "goodput",
         }
     }
 
@@ -96,6 +114,7 @@ impl Metric {
             Self::CohortWall => "Cohort wall time",
             Self::Throughput => "Throughput",
             Self::Tpot => "Time per output token",
+            Self::Goodput => "Goodput",
         }
     }
 
@@ -106,11 +125,12 @@ impl Metric {
                 Unit::TokensPerSecond
             }
             Self::Ttft | Self::ClientWall | Self::CohortWall | Self::Tpot => Unit::Seconds,
+            Self::Goodput => Unit::RequestsPerSecond,
         }
     }
 
     /// Whether more is better.
     pub fn higher_is_better(self) -> bool {
-        self.unit() == Unit::TokensPerSecond
+        self.unit() != Unit::Seconds
     }
 }

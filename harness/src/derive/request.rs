@@ -1,11 +1,12 @@
 //! Figures of one request.
 
 use super::book::Book;
-use super::figure::{AnyFigure, Calculated, Fact, Figure, Measured, Unit};
+use super::figure::{AnyFigure, Assumed, Calculated, Fact, Figure, Measured, Unit};
 use super::{Formula, Metric};
 use crate::archive::SessionFacts;
 use crate::replay::{RequestRecord, TokenSource};
 use crate::server::ServerKind;
+use crate::study::Protocol;
 
 /// One request's figures, kept typed for what is computed from them.
 pub(super) struct RequestFigures {
@@ -27,6 +28,10 @@ pub(super) struct RequestFigures {
     pub(super) cached: Figure<Measured>,
     /// Seconds a token after the first event; absent where the protocol is the default.
     pub(super) tpot: Option<Figure<Calculated>>,
+    /// From when it was due to when it was sent; absent where requests have no times.
+    pub(super) late: Option<Figure<Measured>>,
+    /// 1 where it met the study's limits, else 0; absent where there are none.
+    pub(super) within: Option<Figure<Calculated>>,
     /// Seconds between events with tokens.
     pub(super) gaps: Vec<Fact>,
     /// See [`RequestRecord::phase`].
@@ -42,8 +47,36 @@ impl RequestFigures {
             Metric::Ttft => Some(&self.ttft),
             Metric::ClientWall => Some(&self.wall),
             Metric::Tpot => self.tpot.as_ref().map(|f| f as _),
-            Metric::CohortRate | Metric::CohortWall | Metric::Throughput => None,
+            Metric::CohortRate | Metric::CohortWall | Metric::Throughput | Metric::Goodput => None,
         }
+    }
+}
+
+/// The study's limits, published once.
+pub(super) struct LimitFigures {
+    ttft: Option<Figure<Assumed>>,
+    tpot: Option<Figure<Assumed>>,
+}
+
+impl LimitFigures {
+    /// Publishes them; absent where the protocol has none.
+    pub(super) fn of(book: &mut Book, protocol: &Protocol) -> Option<Self> {
+        let Protocol::OpenLoop {
+            limits: Some(limits),
+            ..
+        } = protocol
+        else {
+            return None;
+        };
+        let mut declared = |key: &str, value: Option<f64>| {
+            let fact = Fact::new("study.toml", &format!("limits/{key}"), value);
+            let id = format!("study/limit_{}", key.trim_end_matches("_s"));
+            value.map(|_| book.add(Figure::declared(id, Unit::Seconds, fact)))
+        };
+        Some(Self {
+            ttft: declared("ttft_s", limits.ttft_s),
+            tpot: declared("tpot_s", limits.tpot_s),
+        })
     }
 }
 
@@ -73,6 +106,7 @@ fn first_event_tokens(
 /// Publishes a request's figures. A failed request's are all absent: its times are of a failure.
 pub(super) fn request_figures(
     book: &mut Book,
+    limits: Option<&LimitFigures>,
     session: &SessionFacts,
     r: &RequestRecord,
 ) -> RequestFigures {
@@ -87,7 +121,11 @@ pub(super) fn request_figures(
         )
     };
     let whole = |field: &str, value: Option<u64>| fact(field, value.map(|v| v as f64));
-    let sent = || whole("sent_ns", Some(r.sent_ns));
+    // Latencies run from when a request was due, where it was.
+    let sent = || match r.due_ns {
+        Some(due) => whole("due_ns", Some(due)),
+        None => whole("sent_ns", Some(r.sent_ns)),
+    };
     let mut reading = |metric: &str, field: &str, value: Option<u64>| {
         book.add(Figure::reading(
             id(metric),
@@ -136,6 +174,9 @@ pub(super) fn request_figures(
         r.first_content_ns,
     );
     let wall = timer("client_wall", sent(), "done_ns", Some(r.done_ns));
+    let late = r
+        .due_ns
+        .map(|_| timer("late", sent(), "sent_ns", Some(r.sent_ns)));
     let first = whole("first_token_ns", r.first_token_ns);
     let decode_seconds = timer("decode_seconds", first, "last_token_ns", r.last_token_ns);
 
@@ -172,6 +213,17 @@ pub(super) fn request_figures(
     let tpot = r.phase.is_some().then(|| {
         let inputs: [&dyn AnyFigure; 2] = [&decode_seconds, &decode_tokens];
         by("tpot", Unit::Seconds, &Formula::Quotient, &inputs)
+    });
+    let within = limits.map(|limits| {
+        let mut inputs: Vec<&dyn AnyFigure> = Vec::new();
+        if let Some(limit) = &limits.ttft {
+            inputs.extend([&ttft as &dyn AnyFigure, limit]);
+        }
+        let one_event = r.generated_tokens.is_some() && r.generated_tokens == r.first_event_tokens;
+        if let (Some(limit), Some(tpot), false) = (&limits.tpot, &tpot, one_event) {
+            inputs.extend([tpot as &dyn AnyFigure, limit]);
+        }
+        by("within_limits", Unit::Count, &Formula::Within, &inputs)
     });
     let fresh_prompt_tokens = by(
         "fresh_prompt_tokens",
@@ -220,6 +272,8 @@ pub(super) fn request_figures(
         prompt,
         cached,
         tpot,
+        late,
+        within,
         gaps,
         phase: r.phase.clone(),
     }

@@ -2,8 +2,8 @@
 
 use super::book::Book;
 use super::figure::{AnyFigure, Calculated, Fact, Figure, Measured, Unit};
-use super::group::{Group, group, loads, percentiles};
-use super::request::{RequestFigures, engine_decode_name, request_figures};
+use super::group::{Group, group, late, loads, percentiles};
+use super::request::{LimitFigures, RequestFigures, engine_decode_name, request_figures};
 use super::{Formula, Metric};
 use crate::archive::SessionFacts;
 use crate::host::HostSample;
@@ -97,7 +97,9 @@ fn summarise(
                 (Formula::Median, all.collect())
             }
             // A session's own, published with its groups.
-            Metric::CohortRate | Metric::CohortWall | Metric::Throughput => continue,
+            Metric::CohortRate | Metric::CohortWall | Metric::Throughput | Metric::Goodput => {
+                continue;
+            }
         };
         let figure = Figure::by(id(metric.key()), metric.unit(), &formula, &inputs);
         totals.push((metric, book.add(figure)));
@@ -125,25 +127,30 @@ fn summarise(
     Totals(totals)
 }
 
-/// What an arm's groups at the plan's nth level come to: tokens over seconds, and the median wall.
+/// What an arm's groups at the plan's nth level come to: sums over seconds, and the median wall.
 fn summarise_groups(
     book: &mut Book,
     scope: &str,
     metrics: &[Metric],
     groups: &[&Group],
 ) -> Vec<(Metric, Figure<Calculated>)> {
-    let mut inputs: Vec<&dyn AnyFigure> = Vec::new();
-    inputs.extend(groups.iter().map(|g| &g.tokens as &dyn AnyFigure));
-    inputs.extend(groups.iter().map(|g| &g.wall as &dyn AnyFigure));
-    let walls = &inputs[groups.len()..];
+    let walls = || groups.iter().map(|g| &g.wall as &dyn AnyFigure);
     let own = metrics.iter().filter(|m| m.of_session());
     own.map(|&metric| {
-        let (formula, inputs) = match metric.unit() {
-            Unit::Seconds => (Formula::Median, walls),
-            _ => (Formula::SumOverSum, inputs.as_slice()),
+        let amounts: Vec<&dyn AnyFigure> = match metric {
+            Metric::Goodput => groups.iter().filter_map(|g| g.good()).collect(),
+            Metric::CohortRate | Metric::Throughput => {
+                groups.iter().map(|g| &g.tokens as &dyn AnyFigure).collect()
+            }
+            _ => Vec::new(),
         };
+        let formula = match metric {
+            Metric::CohortWall => Formula::Median,
+            _ => Formula::SumOverSum,
+        };
+        let inputs: Vec<&dyn AnyFigure> = amounts.into_iter().chain(walls()).collect();
         let id = format!("{scope}/{}", metric.key());
-        let figure = Figure::by(id, metric.unit(), &formula, inputs);
+        let figure = Figure::by(id, metric.unit(), &formula, &inputs);
         (metric, book.add(figure))
     })
     .collect()
@@ -203,6 +210,7 @@ fn summarise_engine(book: &mut Book, scope: &str, decode_name: &str, requests: &
 pub(super) fn session_figures<'a>(
     book: &mut Book,
     plan: &Plan,
+    limits: Option<&LimitFigures>,
     session: &'a SessionFacts,
 ) -> SessionFigures<'a> {
     let name = session.name();
@@ -210,7 +218,7 @@ pub(super) fn session_figures<'a>(
     let requests: Vec<RequestFigures> = session
         .requests
         .iter()
-        .map(|r| request_figures(book, session, r))
+        .map(|r| request_figures(book, limits, session, r))
         .collect();
     let scored: Vec<&RequestFigures> = requests.iter().filter(|r| r.scored).collect();
     let mut groups = Vec::new();
@@ -340,6 +348,7 @@ pub(super) fn arm_figures(
         all.0
             .extend(summarise_groups(book, &scope, metrics, &groups));
         loads(book, &scope, &groups);
+        late(book, &scope, &here);
         totals.push(all);
     }
     if let Some(decode_name) = kind_name {

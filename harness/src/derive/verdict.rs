@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Comparison, Figures, HashKind, Metric};
+use super::{Comparison, Figures, HashKind, Metric, Unit};
 use crate::archive::{Facts, short};
 use crate::replay::{RequestRecord, TokenSource};
 use crate::server::{LaunchFacts, ServerKind, StopMode};
-use crate::study::{ExpectCached, Role, Way, level_title};
+use crate::study::{ExpectCached, Level, Role, Way, level_title};
 
 /// The words of a study's outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,15 +92,16 @@ fn verb(metric: Metric) -> &'static str {
         Metric::ClientWall => "answered in",
         Metric::CohortRate | Metric::Throughput => "generated in all",
         Metric::Tpot => "gave a token every",
+        Metric::Goodput => "answered within the limits",
         Metric::CohortWall => "answered everything in",
     }
 }
 
 fn unit(metric: Metric) -> &'static str {
-    if metric.higher_is_better() {
-        "tokens a second"
-    } else {
-        "seconds"
+    match metric.unit() {
+        Unit::RequestsPerSecond => "requests a second",
+        Unit::TokensPerSecond => "tokens a second",
+        _ => "seconds",
     }
 }
 
@@ -137,6 +138,9 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
         ),
         Metric::CohortWall => format!("took {times} times as long as {base} to answer a cohort"),
         Metric::Tpot => format!("took {times} times as long as {base} for a token after the first"),
+        Metric::Goodput => {
+            format!("answered requests within the limits at {times} times the rate of {base}")
+        }
     };
     let by = if c.metric.of_session() {
         "by neighbouring sessions"
@@ -176,6 +180,7 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
 fn totals(metric: Metric, (other, base): (f64, f64), quotient: f64, ratio: f64) -> String {
     let over = match metric {
         Metric::CohortWall => "The medians over all cohorts",
+        Metric::Goodput => "Over all requests together",
         _ if metric.higher_is_better() => "Over all tokens together",
         _ => "The medians over all requests",
     };
@@ -243,6 +248,7 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
         }
     }
     out.extend(apart(facts));
+    out.extend(late(facts, figures));
     out.extend(crowded(facts, figures));
     out.extend(miscounted(facts));
     out.extend(assumed_first_events(facts));
@@ -309,6 +315,35 @@ fn apart(facts: &Facts) -> Option<String> {
              answers are too short to be in flight together."
         )
     })
+}
+
+/// Levels in which the client was late by more than a tenth of the median time to the first token:
+/// its own lateness is then a part of what is shown.
+fn late(facts: &Facts, figures: &Figures) -> Vec<String> {
+    let said = |level: &Level| {
+        let name = level.name.as_deref()?;
+        let scored = facts
+            .sessions
+            .iter()
+            .filter(|s| s.planned.role == Role::Scored);
+        let late: Vec<f64> = scored
+            .filter_map(|s| {
+                let at =
+                    |metric: &str| figures.value(&format!("session/{}/{name}/{metric}", s.name()));
+                let (most, ttft) = (at("late_most")?, at("ttft")?);
+                (most > ttft / 10.0).then_some(most)
+            })
+            .collect();
+        let most = late.iter().copied().reduce(f64::max)?;
+        Some(format!(
+            "At {} the client sent a request up to {} s after its time in {} scored session(s), more than a tenth of the \
+             median time to the first token: latencies, counted from the scheduled time, hold it.",
+            level_title(name),
+            three_digits(most),
+            late.len()
+        ))
+    };
+    facts.plan.levels().iter().filter_map(said).collect()
 }
 
 /// Scored sessions in which more was waiting to run than a study of one server can account for: a

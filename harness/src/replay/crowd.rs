@@ -9,7 +9,7 @@ use super::RawResponse;
 use super::client::{Connection, Request};
 
 /// A client thread only copies bytes.
-const STACK_BYTES: usize = 256 << 10;
+pub(super) const STACK_BYTES: usize = 256 << 10;
 
 /// What the workers share.
 struct Crowd<'a> {

@@ -23,6 +23,8 @@ pub struct RequestHeader {
     pub stream: String,
     /// The plan's phase; absent where the protocol is the default.
     pub phase: Option<String>,
+    /// When it was to be sent, monotonic; absent where the plan gives no times.
+    pub due_ns: Option<u64>,
 }
 
 impl RequestRecord {
@@ -36,6 +38,7 @@ impl RequestRecord {
             scored: header.scored,
             stream: header.stream,
             phase: header.phase,
+            due_ns: header.due_ns,
             sent_ns: raw.sent_ns,
             status: raw.status,
             first_byte_ns: raw.arrivals.first().map(|a| a.ns),
@@ -83,6 +86,7 @@ impl RequestRecord {
             scored: self.scored,
             stream: self.stream.clone(),
             phase: self.phase.clone(),
+            due_ns: self.due_ns,
         };
         Self::assemble(header, raw, kind)
     }

@@ -10,6 +10,7 @@ mod prompt;
 mod raw;
 mod record;
 mod sse;
+mod timed;
 
 pub use client::{Request, send};
 pub use crowd::send_with_workers;
@@ -19,3 +20,4 @@ pub use prompt::{Exchange, PromptRecord};
 pub use raw::{Arrival, RawResponse};
 pub use record::{EngineTimings, RequestRecord, TokenSource};
 pub use sse::{MAX_EVENT_BYTES, SseError, SseEvent, SseParser, parse_sse};
+pub use timed::{Timed, send_on_schedule};

@@ -47,6 +47,10 @@ pub struct RequestRecord {
     /// The plan's phase; absent where the protocol is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
+    /// When it was to be sent, monotonic; absent where the plan gives no times. Latencies are then
+    /// counted from here, so that a client or server that is late does not hide it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_ns: Option<u64>,
     /// Before the request was written.
     pub sent_ns: u64,
     /// HTTP status.

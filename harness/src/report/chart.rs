@@ -4,9 +4,9 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::ReportError;
-use super::format::MISSING;
+use super::format::{MISSING, unit_text};
 use crate::archive::Facts;
-use crate::derive::{Comparison, Figures, Metric, three_digits};
+use crate::derive::{Comparison, Figures, Metric, Unit, three_digits};
 use crate::study::{PlannedSession, Role, level_title};
 
 /// Blue, orange and two more that differ in lightness too (Okabe and Ito's colour-blind safe set).
@@ -63,7 +63,7 @@ pub(super) struct Drawn {
 
 /// What all requests in flight generate together, at the primary level, or else the decode rate.
 pub(super) fn drawn_rate(figures: &Figures) -> Drawn {
-    let own = [Metric::CohortRate, Metric::Throughput];
+    let own = [Metric::CohortRate, Metric::Goodput, Metric::Throughput];
     let found = own.into_iter().find(|m| figures.metrics().contains(m));
     Drawn {
         metric: found.unwrap_or(Metric::DecodeRate),
@@ -78,6 +78,14 @@ impl Drawn {
         match &self.level {
             Some(level) => format!("{metric} at {}", level_title(level)),
             None => metric,
+        }
+    }
+
+    /// What there are so many of a second.
+    fn things(&self) -> &'static str {
+        match self.metric.unit() {
+            Unit::RequestsPerSecond => "requests",
+            _ => "tokens",
         }
     }
 
@@ -122,7 +130,7 @@ fn sessions(area: &Area<'_>, facts: &Facts, figures: &Figures) -> Outcome {
         .y_labels(6)
         .y_label_formatter(&|v| three_digits(*v))
         .y_label_style(font(13, INK))
-        .y_desc(format!("{}, tokens per second", drawn.words()))
+        .y_desc(format!("{}, {} per second", drawn.words(), drawn.things()))
         .axis_desc_style(font(13, INK))
         .draw()?;
     for (x, planned, value) in &points {
@@ -203,10 +211,12 @@ fn legend(area: &Area<'_>, figures: &Figures) -> Outcome {
         } else {
             area.draw(&Rectangle::new([(x - 5, 15), (x + 5, 25)], colour.filled()))?;
         }
-        let rate = figures.value(&drawn_rate(figures).figure(&format!("arm/{arm}")));
+        let drawn = drawn_rate(figures);
+        let rate = figures.value(&drawn.figure(&format!("arm/{arm}")));
         let text = format!(
-            "{arm}: {} tok/s C",
-            rate.map_or_else(|| MISSING.into(), three_digits)
+            "{arm}: {} {} C",
+            rate.map_or_else(|| MISSING.into(), three_digits),
+            unit_text(drawn.metric.unit())
         );
         area.draw(&Text::new(text.clone(), (x + 12, 13), font(14, INK)))?;
         x += 12 + text.chars().count() as i32 * 8 + 26;
@@ -351,6 +361,7 @@ fn short_title(c: &Comparison) -> String {
         Metric::CohortWall => "cohort wall time",
         Metric::Throughput => "throughput",
         Metric::Tpot => "time per output token",
+        Metric::Goodput => "goodput",
     };
     format!("{name} ({better})")
 }

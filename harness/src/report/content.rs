@@ -79,8 +79,11 @@ pub(super) fn page(source: &Source<'_>) -> Page {
             Protocol::Cohort { .. } => {
                 " Cohort rate and wall are one value a session, compared as they are."
             }
-            Protocol::ClosedLoop { .. } => {
+            Protocol::ClosedLoop { .. } | Protocol::OpenLoop { limits: None, .. } => {
                 " Throughput is one value a session and level, compared as it is."
+            }
+            Protocol::OpenLoop { .. } => {
+                " Goodput and throughput are one value a session and level, compared as they are."
             }
         };
         blocks.push(Block::Text(format!(
@@ -155,6 +158,40 @@ fn protocol(source: &Source<'_>) -> Option<String> {
                  first request written to its last stream's end, so it holds the end in which fewer are in flight; \
                  throughput is generated tokens over it.",
                 levels.join(", ")
+            ))
+        }
+        Protocol::OpenLoop {
+            rates_rps,
+            requests,
+            seed,
+            limits,
+            ..
+        } => {
+            let levels: Vec<String> = rates_rps
+                .iter()
+                .zip(requests)
+                .map(|(rate, n)| format!("{n} requests at {rate} a second"))
+                .collect();
+            let limit = |name: &str, limit: Option<f64>| limit.map(|s| format!("{name} of {s} s"));
+            let limits = limits.map(|limits| {
+                let all = [
+                    limit("time to first token", limits.ttft_s),
+                    limit("time per output token", limits.tpot_s),
+                ];
+                let all: Vec<String> = all.into_iter().flatten().collect();
+                format!(
+                    " Goodput is the requests with at most a {} over the level's clock.",
+                    all.join(" and a ")
+                )
+            });
+            Some(format!(
+                "Protocol: an open loop. In each session, level after level, the {bodies} bodies were sent in order, over \
+                 and over, at times of a Poisson process (seed {seed}), the same in every session and written down \
+                 before the first, whether or not earlier requests were answered: {}. Latencies run from the \
+                 scheduled time, so a late client or a queue is in them. A level's clock runs from its first scheduled \
+                 time to its last stream's end.{}",
+                levels.join(", "),
+                limits.unwrap_or_default()
             ))
         }
         Protocol::Cohort {

@@ -5,7 +5,7 @@ use super::format::bare;
 use super::page::{Block, Table};
 use super::terminal::leveled;
 use crate::derive::{Formula, Metric, PERCENTS, WORST};
-use crate::study::{Role, level_title};
+use crate::study::{Protocol, Role, level_title};
 
 /// Appends the detailed sections.
 pub(super) fn push(source: &Source<'_>, blocks: &mut Vec<Block>) {
@@ -103,6 +103,17 @@ fn levels(source: &Source<'_>) -> Vec<Block> {
         vec![None]
     };
     let mut loads = Table::new(&["Level", "Arm", "Requests/s", "In flight, mean"], 2);
+    let mut more = Vec::new();
+    if let Protocol::OpenLoop { limits, .. } = figures.protocol() {
+        loads
+            .head
+            .extend(["Client late, median s", "most, s"].map(String::from));
+        more.extend(["late", "late_most"]);
+        if limits.is_some() {
+            loads.head.push("Within limits".into());
+            more.push("good_share");
+        }
+    }
     let mut times = Table::new(&["Time", "Arm", "Median, s", "p90", "p95", "p99"], 2);
     for name in &names {
         for arm in figures.arms() {
@@ -112,10 +123,9 @@ fn levels(source: &Source<'_>) -> Vec<Block> {
             };
             let at = |metric: &str| bare(figures.get(&format!("{scope}/{metric}")));
             let title = name.as_deref().map(level_title).unwrap_or_default();
-            let load = ["requests_per_second", "in_flight"].map(at);
-            loads
-                .rows
-                .push([vec![title, arm.clone()], load.into()].concat());
+            let load = ["requests_per_second", "in_flight"].iter().chain(&more);
+            let load = load.map(|metric| at(metric)).collect();
+            loads.rows.push([vec![title, arm.clone()], load].concat());
             for (key, title) in [
                 ("ttft", "Time to first token"),
                 ("tpot", "Time per output token"),
@@ -184,6 +194,7 @@ fn column(metric: Metric) -> String {
         Metric::CohortWall => "Cohort wall, s",
         Metric::Throughput => "Throughput, tok/s",
         Metric::Tpot => "TPOT, s",
+        Metric::Goodput => "Goodput, req/s",
     }
     .to_owned()
 }

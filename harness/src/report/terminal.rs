@@ -187,6 +187,7 @@ pub(super) fn metric_title(metric: Metric) -> &'static str {
         Metric::CohortWall => "Cohort wall, median s",
         Metric::Throughput => "Throughput, tok/s",
         Metric::Tpot => "Time per output token, median s",
+        Metric::Goodput => "Goodput, requests/s",
     }
 }
 

@@ -7,7 +7,8 @@ use serde_json::json;
 use super::one::{Failure, SessionRun};
 use crate::archive::{SessionWriter, session_folder_name};
 use crate::replay::{
-    PromptRecord, RawResponse, Request, RequestHeader, RequestRecord, send, send_with_workers,
+    PromptRecord, RawResponse, Request, RequestHeader, RequestRecord, Timed, send,
+    send_on_schedule, send_with_workers,
 };
 use crate::study::{Body, Step, Way};
 
@@ -46,6 +47,7 @@ impl<'a> Replay<'a> {
                 Way::OneByOne => self.one_by_one(now, steps.len())?,
                 Way::Together => self.crowd(&phase.name, now.len(), now)?,
                 Way::Workers(n) => self.crowd(&phase.name, n as usize, now)?,
+                Way::Timed => self.timed(&phase.name, now)?,
             };
             if broken.is_some() {
                 return Ok(broken);
@@ -60,7 +62,7 @@ impl<'a> Replay<'a> {
             self.run.progress.step(&text);
             let request = self.request(step)?;
             let raw = send(&request, &|| self.run.cancel.is_set());
-            let broken = self.record(step, &raw)?;
+            let broken = self.record(step, None, &raw)?;
             if broken.is_some() {
                 return Ok(broken);
             }
@@ -68,8 +70,7 @@ impl<'a> Replay<'a> {
         Ok(None)
     }
 
-    /// Nothing is written before the last answer of the phase has ended. The fault is the first, in
-    /// the plan's order, of those that were in flight.
+    /// Workers in order; nothing is written before the last answer of the phase has ended.
     fn crowd(
         &mut self,
         name: &str,
@@ -87,15 +88,45 @@ impl<'a> Replay<'a> {
                 return Ok(Some(what));
             }
         };
-        let (mut broken, mut unsent) = (None, 0);
-        for (step, raw) in steps.iter().zip(responses) {
-            match raw {
-                Some(raw) => {
-                    let fault = self.record(step, &raw)?;
-                    broken = broken.or(fault);
-                }
-                None => unsent += 1,
+        let timed = |raw: Option<RawResponse>| raw.map(|raw| (None, raw));
+        self.record_all(name, steps, responses.into_iter().map(timed))
+    }
+
+    /// Every request at its own time.
+    fn timed(&mut self, name: &str, steps: &[Step]) -> Result<Option<String>, Failure> {
+        let text = format!("{name}: {} requests on schedule", steps.len());
+        self.run.progress.step(&text);
+        let requests: Result<Vec<_>, _> = steps.iter().map(|step| self.request(step)).collect();
+        let offsets: Vec<u64> = steps.iter().filter_map(|step| step.due_ns).collect();
+        let cancel = self.run.cancel;
+        match send_on_schedule(&requests?, &offsets, &|| cancel.is_set()) {
+            Ok(responses) => {
+                let timed = |timed: Option<Timed>| timed.map(|t| (Some(t.due_ns), t.response));
+                self.record_all(name, steps, responses.into_iter().map(timed))
             }
+            Err(e) => Ok(Some(format!("{name} cannot keep its schedule: {e}"))),
+        }
+    }
+
+    /// Records what came of a phase, with the times at which it was due; the fault is the first in
+    /// the plan's order.
+    fn record_all(
+        &mut self,
+        name: &str,
+        steps: &[Step],
+        responses: impl Iterator<Item = Option<(Option<u64>, RawResponse)>>,
+    ) -> Result<Option<String>, Failure> {
+        let (mut broken, mut unsent) = (None, 0);
+        for (step, response) in steps.iter().zip(responses) {
+            let Some((due_ns, raw)) = response else {
+                unsent += 1;
+                continue;
+            };
+            let fault = self.record(step, due_ns, &raw)?;
+            broken = broken.or(fault);
+        }
+        if self.run.cancel.is_set() {
+            return Err(Failure::Interrupted);
         }
         let not_all = || format!("{unsent} requests of {name} were not sent");
         Ok(broken.or_else(|| (unsent > 0).then(not_all)))
@@ -122,7 +153,12 @@ impl<'a> Replay<'a> {
     }
 
     /// Writes what came; the text is what makes it fail the session.
-    fn record(&mut self, step: &Step, raw: &RawResponse) -> Result<Option<String>, Failure> {
+    fn record(
+        &mut self,
+        step: &Step,
+        due_ns: Option<u64>,
+        raw: &RawResponse,
+    ) -> Result<Option<String>, Failure> {
         let stem = step.body.strip_suffix(".json").unwrap_or(&step.body);
         let header = RequestHeader {
             index: step.index,
@@ -131,6 +167,7 @@ impl<'a> Replay<'a> {
             scored: step.scored,
             stream: format!("{:02}-{stem}", step.index),
             phase: step.phase.clone(),
+            due_ns,
         };
         let record = RequestRecord::assemble(header, raw, self.run.arm.kind);
         self.writer.request(&record, raw)?;

@@ -20,6 +20,11 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
+    /// A number from 0 to 1, 1 excluded: the top 53 bits of the next one.
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// One coin: the top bit of the next number.
     pub fn coin(&mut self) -> bool {
         self.next_u64() >> 63 == 1

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::looks::LooksFile;
+use super::protocol::Limits;
 use super::protocol_file::ProtocolFile;
 use crate::derive::Metric;
 use crate::server::ServerKind;
@@ -56,6 +57,9 @@ pub struct StudyFile {
     /// How it is replayed; read it with [`StudyFile::protocol`].
     #[serde(default)]
     pub protocol: Option<ProtocolFile>,
+    /// What a request of an open loop must meet to count as good.
+    #[serde(default)]
+    pub limits: Option<Spanned<Limits>>,
     /// What the host must be like.
     #[serde(default)]
     pub guards: Guards,

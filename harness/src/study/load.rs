@@ -241,8 +241,16 @@ impl StudyFile {
     }
 
     fn resolve_protocol(&self) -> Result<Protocol, (Range<usize>, String)> {
-        let written = self.protocol.as_ref();
-        written.map_or(Ok(Protocol::Fresh), |p| p.resolve(&self.workload))
+        let limits = self.limits.as_ref();
+        match (&self.protocol, limits) {
+            (Some(protocol), _) => protocol.resolve(&self.workload, limits),
+            (None, None) => Ok(Protocol::Fresh),
+            (None, Some(limits)) => Err((
+                limits.span(),
+                "`[limits]` is for protocols of kind open-loop; this study has no `[protocol]`"
+                    .into(),
+            )),
+        }
     }
 
     fn resolve_looks(&self) -> Result<Option<Looks>, (Range<usize>, String)> {

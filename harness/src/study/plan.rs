@@ -83,6 +83,8 @@ pub struct Step {
     pub body: String,
     /// sha256 of the body.
     pub sha256: String,
+    /// When it is to be sent, in nanoseconds from the start of its phase.
+    pub due_ns: Option<u64>,
     /// Whether its prompt may come from a cache, whatever the study expects.
     pub may_be_cached: bool,
 }
@@ -204,6 +206,7 @@ impl Plan {
                 way: phase.way,
                 scored: phase.scored,
                 body: request.body.clone(),
+                due_ns: request.due_ns,
                 // A body replayed alone was sent before; a warm protocol's warm-ups are its own.
                 may_be_cached: phase.name == ALONE
                     || (self.protocol == Protocol::Warm && !phase.scored),

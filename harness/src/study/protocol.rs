@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::coin::SplitMix64;
+
 /// How a session replays its bodies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -29,6 +31,33 @@ pub enum Protocol {
         /// Position of the level that the study is about.
         primary_level: usize,
     },
+    /// Warm-ups one at a time; then levels, one after the other: bodies in order, each at its
+    /// scheduled time whether or not others are answered.
+    OpenLoop {
+        /// Requests a second of each level, on average.
+        rates_rps: Vec<f64>,
+        /// Requests of each level.
+        requests: Vec<u32>,
+        /// Seed of the arrival times.
+        seed: u64,
+        /// What a request must meet to count as good; absent where none is declared.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limits: Option<Limits>,
+        /// Position of the level that the study is about.
+        primary_level: usize,
+    },
+}
+
+/// `[limits]`: what a request must meet to count as good, seconds. At least one is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Longest time to the first token, from the scheduled time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttft_s: Option<f64>,
+    /// Longest time per output token after the first event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpot_s: Option<f64>,
 }
 
 /// How the requests of a phase are sent.
@@ -41,6 +70,8 @@ pub enum Way {
     Together,
     /// By so many workers.
     Workers(u32),
+    /// Each at its own time.
+    Timed,
 }
 
 /// One request of a phase.
@@ -48,6 +79,10 @@ pub enum Way {
 pub struct PhaseRequest {
     /// Body's file name in `workload/`.
     pub body: String,
+    /// When it is to be sent, in nanoseconds from the start of its phase; absent where it is not
+    /// timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_ns: Option<u64>,
 }
 
 /// A part of every session, begun when the one before it has ended.
@@ -73,7 +108,10 @@ impl Phase {
         scored: bool,
         bodies: impl IntoIterator<Item = &'a String>,
     ) -> Self {
-        let request = |body: &String| PhaseRequest { body: body.clone() };
+        let request = |body: &String| PhaseRequest {
+            body: body.clone(),
+            due_ns: None,
+        };
         Self {
             name: name.to_owned(),
             way,
@@ -87,6 +125,7 @@ impl Phase {
 pub fn level_title(name: &str) -> String {
     match name.split_at_checked(1) {
         Some(("c", n)) => format!("concurrency {n}"),
+        Some(("r", rate)) => format!("{rate} requests/s"),
         _ => name.to_owned(),
     }
 }
@@ -109,6 +148,9 @@ impl Protocol {
             Self::ClosedLoop { concurrency, .. } => {
                 concurrency.iter().map(|n| format!("c{n}")).collect()
             }
+            Self::OpenLoop { rates_rps, .. } => {
+                rates_rps.iter().map(|rate| format!("r{rate}")).collect()
+            }
         }
     }
 
@@ -116,7 +158,9 @@ impl Protocol {
     pub fn primary_level(&self) -> Option<String> {
         match self {
             Self::Fresh | Self::Warm | Self::Cohort { .. } => None,
-            Self::ClosedLoop { primary_level, .. } => self.levels().get(*primary_level).cloned(),
+            Self::ClosedLoop { primary_level, .. } | Self::OpenLoop { primary_level, .. } => {
+                self.levels().get(*primary_level).cloned()
+            }
         }
     }
 
@@ -151,9 +195,39 @@ impl Protocol {
                     phases.push(Phase::new(name, Way::Workers(*workers), true, taken));
                 }
             }
+            Self::OpenLoop {
+                rates_rps,
+                requests,
+                seed,
+                ..
+            } => {
+                let levels = self.levels();
+                for (nth, ((name, n), rate)) in
+                    (0_u64..).zip(levels.iter().zip(requests).zip(rates_rps))
+                {
+                    let taken = bodies.iter().cycle().take(*n as usize);
+                    let mut phase = Phase::new(name, Way::Timed, true, taken);
+                    let times = arrivals(seed.wrapping_add(nth), *rate);
+                    for (request, due_ns) in phase.requests.iter_mut().zip(times) {
+                        request.due_ns = Some(due_ns);
+                    }
+                    phases.push(phase);
+                }
+            }
         }
         phases
     }
+}
+
+/// Times of a Poisson process, in nanoseconds from its start: gaps are exponential with a mean of
+/// 1/rate seconds.
+fn arrivals(seed: u64, rate_rps: f64) -> impl Iterator<Item = u64> {
+    let mut random = SplitMix64::new(seed);
+    let mut at = 0.0;
+    std::iter::repeat_with(move || {
+        at += -libm::log(1.0 - random.unit()) / rate_rps * 1e9;
+        at as u64
+    })
 }
 
 #[cfg(test)]
@@ -184,6 +258,22 @@ mod tests {
                 "alone OneByOne false b1 b2"
             ]
         );
+    }
+
+    #[test]
+    fn arrivals_are_a_poisson_process_of_the_seed() {
+        let times = |seed, rate| arrivals(seed, rate).take(20_000).collect::<Vec<u64>>();
+        let all = times(7, 4.0);
+        assert_eq!(all, times(7, 4.0));
+        assert_ne!(all[..5], times(8, 4.0)[..5]);
+        assert!(all.windows(2).all(|w| w[0] <= w[1]));
+        // 20000 arrivals at 4 a second take 5000 s, give or take 0.7% (one deviation).
+        let seconds = all[19_999] as f64 / 1e9;
+        assert!((4_850.0..5_150.0).contains(&seconds), "{seconds}");
+        // Gaps are exponential: as many deviations as means, and 1/e of them above the mean.
+        let gaps: Vec<f64> = all.windows(2).map(|w| (w[1] - w[0]) as f64 / 1e9).collect();
+        let above = gaps.iter().filter(|gap| **gap > 0.25).count() as f64 / gaps.len() as f64;
+        assert!((above - 0.3679).abs() < 0.015, "{above}");
     }
 
     #[test]

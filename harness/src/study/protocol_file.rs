@@ -1,18 +1,20 @@
 //! `[protocol]` as it is written, and what it means.
 
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use toml::Spanned;
 
 use super::file::{ExpectCached, WorkloadFile};
-use super::protocol::Protocol;
+use super::protocol::{Limits, Protocol};
 
 /// Most requests in flight at once: each has a thread of the client.
 const MOST_AT_ONCE: usize = 1024;
 /// Most requests of a level.
 const MOST_REQUESTS: u32 = 100_000;
+/// Requests a second.
+const RATES_RPS: RangeInclusive<f64> = 0.001..=10_000.0;
 
 /// `protocol.kind`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -27,6 +29,8 @@ pub enum ProtocolKind {
     Cohort,
     /// A number of workers, each sending its next request when its last one is answered.
     ClosedLoop,
+    /// Each request at its scheduled time.
+    OpenLoop,
 }
 
 impl ProtocolKind {
@@ -37,6 +41,7 @@ impl ProtocolKind {
             Self::Warm => "warm",
             Self::Cohort => "cohort",
             Self::ClosedLoop => "closed-loop",
+            Self::OpenLoop => "open-loop",
         }
     }
 }
@@ -94,10 +99,16 @@ pub struct ProtocolFile {
     /// `closed-loop`: workers, one number a level.
     #[serde(default)]
     pub concurrency: Option<Spanned<Vec<u32>>>,
-    /// `closed-loop`: requests of each level.
+    /// `open-loop`: requests a second on average, one number a level.
+    #[serde(default)]
+    pub rates_rps: Option<Spanned<Vec<f64>>>,
+    /// `open-loop`: seed of the arrival times; 1 if absent.
+    #[serde(default)]
+    pub seed: Option<Spanned<u64>>,
+    /// Loops: requests of each level.
     #[serde(default)]
     pub requests: Option<Spanned<EachLevel>>,
-    /// `closed-loop`: the level that verdict and gate are about; the last if absent.
+    /// Loops: the level that verdict and gate are about; the last if absent.
     #[serde(default)]
     pub primary_level: Option<Spanned<f64>>,
 }
@@ -107,39 +118,48 @@ type Wrong = (Range<usize>, String);
 
 impl ProtocolFile {
     /// The protocol, or the first key that is wrong.
-    pub(super) fn resolve(&self, workload: &WorkloadFile) -> Result<Protocol, Wrong> {
-        use ProtocolKind::{ClosedLoop, Cohort};
-        self.only("copies", self.copies.as_ref(), Cohort)?;
-        self.only("compare_alone", self.compare_alone.as_ref(), Cohort)?;
-        self.only("concurrency", self.concurrency.as_ref(), ClosedLoop)?;
-        self.only("requests", self.requests.as_ref(), ClosedLoop)?;
-        self.only("primary_level", self.primary_level.as_ref(), ClosedLoop)?;
+    pub(super) fn resolve(
+        &self,
+        workload: &WorkloadFile,
+        limits: Option<&Spanned<Limits>>,
+    ) -> Result<Protocol, Wrong> {
+        use ProtocolKind::{ClosedLoop, Cohort, OpenLoop};
+        let loops = &[ClosedLoop, OpenLoop];
+        self.only("copies", self.copies.as_ref(), &[Cohort])?;
+        self.only("compare_alone", self.compare_alone.as_ref(), &[Cohort])?;
+        self.only("concurrency", self.concurrency.as_ref(), &[ClosedLoop])?;
+        self.only("rates_rps", self.rates_rps.as_ref(), &[OpenLoop])?;
+        self.only("seed", self.seed.as_ref(), &[OpenLoop])?;
+        self.only("requests", self.requests.as_ref(), loops)?;
+        self.only("primary_level", self.primary_level.as_ref(), loops)?;
+        self.only("[limits]", limits, &[OpenLoop])?;
         match self.kind.as_ref() {
             ProtocolKind::Fresh => Ok(Protocol::Fresh),
             ProtocolKind::Warm => self.warm(workload),
             Cohort => self.cohort(workload.bodies.as_ref().len()),
             ClosedLoop => self.closed_loop(),
+            OpenLoop => self.open_loop(limits),
         }
     }
 
-    /// Refuses a key that is for another kind.
+    /// Refuses a key that is for other kinds.
     fn only<T>(
         &self,
         key: &str,
         value: Option<&Spanned<T>>,
-        of: ProtocolKind,
+        of: &[ProtocolKind],
     ) -> Result<(), Wrong> {
-        match value {
-            Some(value) if *self.kind.as_ref() != of => Err((
-                value.span(),
-                format!(
-                    "`{key}` is for protocols of kind {}; this one is {}",
-                    of.name(),
-                    self.kind.as_ref().name()
-                ),
-            )),
-            _ => Ok(()),
-        }
+        let kind = *self.kind.as_ref();
+        let Some(value) = value.filter(|_| !of.contains(&kind)) else {
+            return Ok(());
+        };
+        let of: Vec<&str> = of.iter().map(|kind| kind.name()).collect();
+        let message = format!(
+            "`{key}` is for protocols of kind {}; this one is {}",
+            of.join(" or "),
+            kind.name()
+        );
+        Err((value.span(), message))
     }
 
     fn warm(&self, workload: &WorkloadFile) -> Result<Protocol, Wrong> {
@@ -173,28 +193,32 @@ impl ProtocolFile {
         })
     }
 
-    fn closed_loop(&self) -> Result<Protocol, Wrong> {
-        let missing = |key: &str, such: &str| {
-            let message = format!("a closed loop needs `{key}`, such as `{key} = {such}`");
+    /// What a loop cannot be without.
+    fn needed<'a, T>(
+        &self,
+        key: &str,
+        value: Option<&'a Spanned<T>>,
+        such: &str,
+    ) -> Result<&'a Spanned<T>, Wrong> {
+        value.ok_or_else(|| {
+            let kind = self.kind.as_ref().name();
+            let message = format!("kind {kind} needs `{key}`, such as `{key} = {such}`");
             (self.kind.span(), message)
-        };
-        let levels = self.concurrency.as_ref();
-        let levels = levels.ok_or_else(|| missing("concurrency", "[1, 4, 16]"))?;
-        let concurrency = levels.as_ref().clone();
-        let apart = |(i, n): (usize, &u32)| !concurrency[..i].contains(n);
-        if concurrency.is_empty() || !concurrency.iter().enumerate().all(apart) {
-            let message = "concurrency lists its levels, each once, such as [1, 4, 16]";
-            return Err((levels.span(), message.to_owned()));
-        }
-        if let Some(n) = concurrency
-            .iter()
-            .find(|n| **n == 0 || **n as usize > MOST_AT_ONCE)
-        {
+        })
+    }
+
+    fn closed_loop(&self) -> Result<Protocol, Wrong> {
+        let such = "[1, 4, 16]";
+        let written = self.needed("concurrency", self.concurrency.as_ref(), such)?;
+        let concurrency = written.as_ref().clone();
+        let levels: Vec<f64> = concurrency.iter().map(|n| f64::from(*n)).collect();
+        distinct("concurrency", written.span(), &levels, such)?;
+        let out = |n: &&u32| **n == 0 || **n as usize > MOST_AT_ONCE;
+        if let Some(n) = concurrency.iter().find(out) {
             let message = format!("concurrency {n} is out of range: give 1 to {MOST_AT_ONCE}");
-            return Err((levels.span(), message));
+            return Err((written.span(), message));
         }
-        let written = self.requests.as_ref();
-        let written = written.ok_or_else(|| missing("requests", "64"))?;
+        let written = self.needed("requests", self.requests.as_ref(), "64")?;
         let requests = each_level(written, concurrency.len())?;
         for (n, workers) in requests.iter().zip(&concurrency) {
             if n < workers {
@@ -204,11 +228,50 @@ impl ProtocolFile {
                 return Err((written.span(), message));
             }
         }
-        let levels: Vec<f64> = concurrency.iter().map(|n| f64::from(*n)).collect();
         Ok(Protocol::ClosedLoop {
             primary_level: self.primary_level(&levels)?,
             concurrency,
             requests,
+        })
+    }
+
+    fn open_loop(&self, limits: Option<&Spanned<Limits>>) -> Result<Protocol, Wrong> {
+        let such = "[0.5, 1, 2]";
+        let written = self.needed("rates_rps", self.rates_rps.as_ref(), such)?;
+        let rates_rps = written.as_ref().clone();
+        distinct("rates_rps", written.span(), &rates_rps, such)?;
+        if let Some(rate) = rates_rps.iter().find(|rate| !RATES_RPS.contains(*rate)) {
+            let message = format!(
+                "a rate of {rate} requests a second is out of range: give {} to {}",
+                RATES_RPS.start(),
+                RATES_RPS.end()
+            );
+            return Err((written.span(), message));
+        }
+        let requests = self.needed("requests", self.requests.as_ref(), "64")?;
+        let requests = each_level(requests, rates_rps.len())?;
+        if let Some(limits) = limits {
+            let given = limits.as_ref();
+            let all = [("ttft_s", given.ttft_s), ("tpot_s", given.tpot_s)];
+            if all.iter().all(|(_, limit)| limit.is_none()) {
+                let message = "no limit is given: give `ttft_s`, `tpot_s`, or both, in seconds";
+                return Err((limits.span(), message.to_owned()));
+            }
+            let out = |limit: f64| !(limit > 0.0 && limit <= 864_000.0);
+            let wrong = all.iter().find(|(_, limit)| limit.is_some_and(out));
+            if let Some((key, Some(limit))) = wrong {
+                let message = format!(
+                    "limits.{key} = {limit} is out of range: give more than 0, up to 864000"
+                );
+                return Err((limits.span(), message));
+            }
+        }
+        Ok(Protocol::OpenLoop {
+            primary_level: self.primary_level(&rates_rps)?,
+            rates_rps,
+            requests,
+            seed: self.seed.as_ref().map_or(1, |seed| *seed.as_ref()),
+            limits: limits.map(|limits| *limits.as_ref()),
         })
     }
 
@@ -248,4 +311,14 @@ fn each_level(written: &Spanned<EachLevel>, levels: usize) -> Result<Vec<u32>, W
         return Err((written.span(), message));
     }
     Ok(all)
+}
+
+/// Refuses levels that are none, or that stand twice.
+fn distinct(key: &str, span: Range<usize>, levels: &[f64], such: &str) -> Result<(), Wrong> {
+    let apart = |(i, level): (usize, &f64)| !levels[..i].contains(level);
+    if levels.is_empty() || !levels.iter().enumerate().all(apart) {
+        let message = format!("{key} lists its levels, each once, such as {such}");
+        return Err((span, message));
+    }
+    Ok(())
 }

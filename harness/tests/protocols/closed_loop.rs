@@ -155,7 +155,7 @@ fn what_a_loop_cannot_be_is_refused_where_it_stands() {
     for (more, says) in [
         (
             "requests = 3",
-            "needs `concurrency`, such as `concurrency = [1, 4, 16]`",
+            "kind closed-loop needs `concurrency`, such as `concurrency = [1, 4, 16]`",
         ),
         ("concurrency = [1]", "needs `requests`"),
         (

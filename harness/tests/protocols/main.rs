@@ -7,5 +7,6 @@ mod cohort;
 #[path = "../common/mod.rs"]
 mod common;
 mod older;
+mod open_loop;
 mod support;
 mod warm;
