@@ -15,5 +15,6 @@ pub mod report;
 pub mod server;
 pub mod session;
 pub mod setup;
+pub mod simulate;
 pub mod stats;
 pub mod study;

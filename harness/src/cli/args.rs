@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::simulate::{Design, Noise};
 use clap::{Args, Parser, Subcommand};
 
 /// Mirrored, auditable studies of LLM servers.
@@ -27,6 +28,8 @@ pub enum Command {
     /// Bring a server to this machine
     #[command(subcommand)]
     Setup(SetupCommand),
+    /// Simulate thousands of studies: how often their verdicts err, and what they see
+    Calibrate(CalibrateArgs),
     /// Say whether this machine can run studies, and what would make it fit
     Doctor(DoctorArgs),
 }
@@ -118,6 +121,57 @@ pub struct LlamaCppArgs {
     /// Print the record as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `palindrome calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// Simulate studies (there is no other way of calibrating yet)
+    #[arg(long)]
+    pub simulate: bool,
+    /// Studies a line without an effect, and as many with one
+    #[arg(long, value_name = "N", default_value_t = 4000)]
+    pub studies: u32,
+    /// Only this noise: gaussian, heavy-tails, spikes, linear-drift, saturating-drift, ar1, neighbour
+    #[arg(long, value_name = "NAME", value_parser = noise)]
+    pub noise: Option<Noise>,
+    /// Only this design: mirrored, looks-obrien-fleming, looks-pocock, peeking, abab, aabb
+    #[arg(long, value_name = "NAME", value_parser = design)]
+    pub design: Option<Design>,
+    /// Only these sizes, in quartets [default: 2,3,4,6]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub quartets: Vec<u32>,
+    /// The second arm's ratio over the first, less 1 [default: what 3 quartets detect]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    pub effect: Option<f64>,
+    /// How much pairs of sessions differ, as a share
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub spread: f64,
+    /// Also print what a gate with this margin says of the studies with an effect
+    #[arg(long, value_name = "SHARE")]
+    pub margin: Option<f64>,
+    /// Seed of all random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn noise(name: &str) -> Result<Noise, String> {
+    named(name, &Noise::ALL.map(|n| (n.name(), n)))
+}
+
+fn design(name: &str) -> Result<Design, String> {
+    named(name, &Design::ALL.map(|d| (d.name(), d)))
+}
+
+fn named<T: Copy>(name: &str, known: &[(&str, T)]) -> Result<T, String> {
+    let names: Vec<&str> = known.iter().map(|(n, _)| *n).collect();
+    let found = known.iter().find(|(n, _)| *n == name);
+    found
+        .map(|(_, value)| *value)
+        .ok_or_else(|| format!("not one of {}", names.join(", ")))
 }
 
 /// `palindrome doctor`.

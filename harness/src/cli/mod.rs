@@ -1,6 +1,7 @@
 //! The command line.
 
 mod args;
+mod calibrate;
 mod doctor;
 mod entry;
 mod evidence;

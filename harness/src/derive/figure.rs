@@ -136,6 +136,9 @@ pub struct Measured;
 /// Marker of [`Label::Assumed`].
 #[derive(Clone, Copy, Debug)]
 pub struct Assumed;
+/// Marker of [`Label::Simulated`].
+#[derive(Clone, Copy, Debug)]
+pub struct Simulated;
 /// Marker of [`Label::Calculated`].
 #[derive(Clone, Copy, Debug)]
 pub struct Calculated;
@@ -235,6 +238,20 @@ impl Figure<Assumed> {
             Label::Assumed,
             "declared",
             vec![fact.reference],
+        )
+    }
+}
+
+impl Figure<Simulated> {
+    /// A share or count of simulated studies; `run` says which: seed and number.
+    pub fn simulated(id: String, unit: Unit, value: Option<f64>, run: &str) -> Self {
+        Self::make(
+            id,
+            value,
+            unit,
+            Label::Simulated,
+            "simulated",
+            vec![run.to_owned()],
         )
     }
 }

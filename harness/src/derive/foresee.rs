@@ -2,7 +2,7 @@
 
 use super::{Metric, detectable, three_digits};
 use crate::stats::{detectable_at, log_margin, quartets_to_settle};
-use crate::study::{ALPHA, Plan};
+use crate::study::{ALPHA, Looks, Plan};
 
 /// How much pairs of sessions of one arm differ: standard deviation of their log-ratio.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub fn foresee(
     spread: Option<&Spread>,
 ) -> Foresight {
     let pairs = plan.pairs();
-    let level = plan.looks.as_ref().map_or(ALPHA, |l| l.last_level());
+    let level = plan.looks.as_ref().map_or(ALPHA, Looks::last_level);
     let seen = spread.and_then(|s| Some((s, detectable_at(pairs, level)? * s.log_deviation)));
     let Some((spread, log_effect)) = seen else {
         let unknown = match spread {

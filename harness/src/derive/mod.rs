@@ -19,7 +19,9 @@ mod worst;
 pub use alone::Alone;
 pub use book::{Figures, derive, detectable};
 pub use compare::Comparison;
-pub use figure::{AnyFigure, Assumed, Calculated, Fact, Figure, Label, Measured, Published, Unit};
+pub use figure::{
+    AnyFigure, Assumed, Calculated, Fact, Figure, Label, Measured, Published, Simulated, Unit,
+};
 pub use foresee::{Foresight, Spread, foresee};
 pub use formula::Formula;
 pub use identity::{HashKind, Identity};

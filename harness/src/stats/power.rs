@@ -57,7 +57,7 @@ fn two_sided(noncentrality: f64, df: f64, critical: f64) -> f64 {
 /// which gives 2 quartets at 1.5 deviations where 4 are needed.
 pub fn quartets_to_settle(distance: f64, deviation: f64) -> Option<u32> {
     let standardised = distance.abs() / deviation;
-    if !(standardised > 0.0) {
+    if standardised.is_nan() || standardised <= 0.0 {
         return None;
     }
     let settles = |quartets: u32| {

@@ -1,6 +1,9 @@
 //! Student's t distribution. Logarithms and exponentials come from `libm` (pure Rust), so that a
 //! figure has the same bits on every machine that audits it.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 /// Cumulative distribution of Student's t at `t` with `df` degrees of freedom (`df` > 0), by the
 /// regularised incomplete beta function (Abramowitz & Stegun 26.7.1, 26.5.8).
 pub fn t_cdf(t: f64, df: f64) -> f64 {
@@ -8,11 +11,26 @@ pub fn t_cdf(t: f64, df: f64) -> f64 {
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
+thread_local! {
+    /// The last few quantiles: simulated studies ask for the same ones thousands of times.
+    static KNOWN: RefCell<HashMap<(u64, u64), f64>> = RefCell::new(HashMap::new());
+}
+
 /// The `p` quantile of Student's t with `df` degrees of freedom; `p` in (0, 1), else NaN.
 pub fn t_quantile(p: f64, df: f64) -> f64 {
     if !(p > 0.0 && p < 1.0) {
         return f64::NAN;
     }
+    let key = (p.to_bits(), df.to_bits());
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() > 64 {
+            known.clear();
+        }
+        *known.entry(key).or_insert_with(|| find_quantile(p, df))
+    })
+}
+
+fn find_quantile(p: f64, df: f64) -> f64 {
     // Work in the upper half on the small tail, where the function keeps its relative precision.
     let tail = p.min(1.0 - p);
     let upper_tail = |t: f64| 0.5 * incomplete_beta(df / (df + t * t), df / 2.0, 0.5);
