@@ -28,6 +28,8 @@ pub enum Command {
     /// Bring a server to this machine
     #[command(subcommand)]
     Setup(SetupCommand),
+    /// Run one server against itself: how much sessions differ on this machine
+    Aa(AaArgs),
     /// Simulate thousands of studies: how often their verdicts err, and what they see
     Calibrate(CalibrateArgs),
     /// Say whether this machine can run studies, and what would make it fit
@@ -119,6 +121,29 @@ pub struct LlamaCppArgs {
     #[arg(long, value_name = "PATH")]
     pub llama_server: Option<PathBuf>,
     /// Print the record as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `palindrome aa`.
+#[derive(Debug, Args)]
+pub struct AaArgs {
+    /// A study file, or a model for the bundled engine with the demo's requests
+    #[arg(value_name = "STUDY.toml|MODEL")]
+    pub what: PathBuf,
+    /// Which arm of the study file [default: the first; of a model: the bundled engine]
+    #[arg(long, value_name = "NAME")]
+    pub arm: Option<String>,
+    /// Mirrored blocks, each two sessions of either name [default: 3]
+    #[arg(long, value_name = "N")]
+    pub quartets: Option<u32>,
+    /// Where the archive is made [default: archives/]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Go on with an unfinished archive of the same A/A study
+    #[arg(long, value_name = "ARCHIVE")]
+    pub resume: Option<PathBuf>,
+    /// Print one JSON object at the end: archive, record, verdict
     #[arg(long)]
     pub json: bool,
 }

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::aa::{this_host, what_is_seen};
 use super::args::DoctorArgs;
 use super::{Exit, describe};
-use crate::host::Readings;
+use crate::derive::{Metric, percent};
+use crate::host::{HostRecord, Readings};
 use crate::setup::{SetupError, active, cache_folder, check_venv, find_python, on_path};
 
 /// How a check came out.
@@ -72,6 +74,7 @@ pub fn doctor(args: &DoctorArgs) -> Exit {
         pressure(&readings),
         servers(&readings),
         llama_cpp(&cache),
+        spread(&cache),
     ]);
     let fit = checks.iter().all(|c| c.state != State::Missing);
     if args.json {
@@ -290,6 +293,44 @@ fn llama_cpp(cache: &Path) -> Check {
         ),
         Err(e) => Check::bad("llama.cpp", State::Note, "damaged", e.to_string()),
     }
+}
+
+/// How much one server differs from itself here, and what a default study sees of that.
+fn spread(cache: &Path) -> Check {
+    const NAME: &str = "A/A spread";
+    let record = match HostRecord::load(cache, &this_host()) {
+        Ok(record) => record,
+        Err(e) => {
+            let fix = "run `palindrome aa` again after removing the folder `hosts` there";
+            let found = format!("the record in {} cannot be read: {e}", cache.display());
+            return Check::bad(NAME, State::Note, found, fix);
+        }
+    };
+    let seen: Vec<String> = [Metric::DecodeRate, Metric::Ttft]
+        .into_iter()
+        .filter_map(|metric| {
+            let (aa, deviation) = record.newest(metric.key())?;
+            let seen = what_is_seen(aa, metric)?.log_effect?;
+            Some(format!(
+                "{}: pairs of sessions differ by {}, a default study (3 quartets) sees {} ({}, {})",
+                metric.title().to_lowercase(),
+                percent(deviation),
+                percent(seen),
+                aa.server,
+                aa.utc.split('T').next().unwrap_or_default(),
+            ))
+        })
+        .collect();
+    if seen.is_empty() {
+        let fix = "how small a difference shows here is not known: `palindrome aa STUDY.toml` measures it";
+        return Check::bad(
+            NAME,
+            State::Note,
+            "no A/A study was run on this machine",
+            fix,
+        );
+    }
+    Check::ok(NAME, seen.join("; "))
 }
 
 #[cfg(test)]

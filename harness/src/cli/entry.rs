@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::args::{Cli, Command};
-use super::{Exit, Failure, calibrate, doctor, evidence, run, setup};
+use super::{Exit, Failure, aa, calibrate, doctor, evidence, run, setup};
 use crate::demo;
 use crate::server::inner_command;
 
@@ -30,6 +30,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Audit(args) => Ok(evidence::audit_all(&args)),
         Command::Report(args) => evidence::report_all(&args),
         Command::Setup(command) => setup::setup(command),
+        Command::Aa(args) => aa::aa(args),
         Command::Calibrate(args) => calibrate::calibrate(&args),
         Command::Doctor(args) => Ok(doctor::doctor(&args)),
     }

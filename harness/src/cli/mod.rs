@@ -1,5 +1,6 @@
 //! The command line.
 
+mod aa;
 mod args;
 mod calibrate;
 mod doctor;

@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use super::aa::{measured, this_host};
 use super::args::RunArgs;
 use super::study::{Request, run_to_seal};
 use super::{Exit, Failure};
 use crate::derive::{Foresight, Spread, foresee};
+use crate::host::HostRecord;
 use crate::report::verdict_table;
+use crate::setup::cache_folder;
 use crate::study::{Plan, Study};
 
 /// Runs a study; prints its verdict table and where the archive is.
@@ -64,16 +67,23 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     Ok(outcome.exit)
 }
 
-/// What the study can see, by the spread that its file assumes.
+/// What the study can see, by the spread that its file assumes, or else that an A/A study measured
+/// on this machine.
 pub fn foresight(study: &Study) -> Foresight {
     let assumed = study.assumed_spread.map(|share| Spread {
         log_deviation: libm::log1p(share),
         source: "assumed by the study file".to_owned(),
     });
+    let spread = assumed.or_else(|| {
+        // A record that cannot be read is as none: `doctor` says what is wrong with it.
+        let known = HostRecord::load(&cache_folder(), &this_host()).ok()?;
+        let (record, deviation) = known.newest(study.primary.key())?;
+        Some(measured(record, deviation))
+    });
     foresee(
         &Plan::of(study),
         study.primary,
         study.margin,
-        assumed.as_ref(),
+        spread.as_ref(),
     )
 }

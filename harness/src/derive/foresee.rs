@@ -33,8 +33,18 @@ pub fn foresee(
     margin: Option<f64>,
     spread: Option<&Spread>,
 ) -> Foresight {
-    let pairs = plan.pairs();
     let level = plan.looks.as_ref().map_or(ALPHA, Looks::last_level);
+    foresee_pairs(plan.pairs(), level, metric, margin, spread)
+}
+
+/// What so many pairs can see of a metric at a two-sided level.
+pub fn foresee_pairs(
+    pairs: usize,
+    level: f64,
+    metric: Metric,
+    margin: Option<f64>,
+    spread: Option<&Spread>,
+) -> Foresight {
     let seen = spread.and_then(|s| Some((s, detectable_at(pairs, level)? * s.log_deviation)));
     let Some((spread, log_effect)) = seen else {
         let unknown = match spread {
@@ -82,7 +92,7 @@ pub fn foresee(
 }
 
 /// A log-ratio as percent: 0.01 is 1.01%.
-fn percent(log: f64) -> String {
+pub fn percent(log: f64) -> String {
     percent_of(libm::expm1(log))
 }
 

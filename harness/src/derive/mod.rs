@@ -22,7 +22,7 @@ pub use compare::Comparison;
 pub use figure::{
     AnyFigure, Assumed, Calculated, Fact, Figure, Label, Measured, Published, Simulated, Unit,
 };
-pub use foresee::{Foresight, Spread, foresee};
+pub use foresee::{Foresight, Spread, foresee, foresee_pairs, percent};
 pub use formula::Formula;
 pub use identity::{HashKind, Identity};
 pub use look::{Look, ended_by_look, followed};

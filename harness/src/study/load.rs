@@ -289,6 +289,16 @@ impl Study {
             reason,
         };
         let bytes = std::fs::read(path).map_err(|e| unreadable(e.to_string()))?;
+        Self::of_bytes(path, bytes)
+    }
+
+    /// The same of a study file that is not written: `path` is where it would be, which its own
+    /// relative paths start from.
+    pub fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, StudyError> {
+        let unreadable = |reason: String| StudyError::Unreadable {
+            path: path.to_path_buf(),
+            reason,
+        };
         let text =
             std::str::from_utf8(&bytes).map_err(|e| unreadable(format!("not UTF-8 text: {e}")))?;
         let file = StudyFile::parse(path, text)?;

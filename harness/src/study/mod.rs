@@ -1,5 +1,6 @@
 //! Study files and the plans they expand to.
 
+mod aa;
 mod bounds;
 mod coin;
 mod error;
@@ -11,6 +12,7 @@ mod plan;
 mod protocol;
 mod protocol_file;
 
+pub use aa::{AaOptions, aa_study};
 pub use coin::SplitMix64;
 pub use error::StudyError;
 pub use expand::{coins, order, written_phases};

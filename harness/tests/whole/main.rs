@@ -1,5 +1,6 @@
 //! Whole commands, on real processes: the scripted mock, the bundled engine, a real llama.cpp.
 
+mod aa;
 mod exit_codes;
 mod mirrored_study;
 mod setup_command;

@@ -1,0 +1,157 @@
+//! What is known of this machine from earlier studies: how much one server differs from itself.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::HostFacts;
+use crate::archive::sha256_hex;
+
+/// Most A/A studies that are kept; older ones go.
+const KEPT: usize = 20;
+
+/// How much a metric differed between neighbouring sessions of one server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpreadOf {
+    /// The metric's name in `figures.json`.
+    pub metric: String,
+    /// Standard deviation of a pair's log-ratio.
+    pub pair_deviation: f64,
+}
+
+/// One A/A study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AaRecord {
+    /// When it started, UTC.
+    pub utc: String,
+    /// Its archive, as it lay then.
+    pub archive: PathBuf,
+    /// The server, for people.
+    pub server: String,
+    /// Pairs of sessions.
+    pub pairs: usize,
+    /// By metric.
+    pub spreads: Vec<SpreadOf>,
+}
+
+impl AaRecord {
+    /// The pairs' deviation of a metric; absent where it was not measured.
+    pub fn deviation(&self, metric: &str) -> Option<f64> {
+        let found = self.spreads.iter().find(|s| s.metric == metric)?;
+        Some(found.pair_deviation)
+    }
+}
+
+/// The record of one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostRecord {
+    /// `major.minor`.
+    pub schema: String,
+    /// What the machine is recognised by.
+    pub machine: Vec<(String, String)>,
+    /// A/A studies, the newest last.
+    pub aa: Vec<AaRecord>,
+}
+
+impl HostRecord {
+    /// Where the record of a machine lies below the cache folder.
+    pub fn place(cache: &Path, host: &HostFacts) -> PathBuf {
+        let machine: Vec<String> = host
+            .machine()
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        let hash = sha256_hex(machine.join("\n").as_bytes());
+        cache.join("hosts").join(format!("{}.json", &hash[..16]))
+    }
+
+    /// Reads the record of this machine; an empty one where there is none.
+    pub fn load(cache: &Path, host: &HostFacts) -> io::Result<Self> {
+        let machine = host
+            .machine()
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect();
+        match fs::read(Self::place(cache, host)) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::other),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self {
+                schema: "1.0".to_owned(),
+                machine,
+                aa: Vec::new(),
+            }),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The newest A/A study that measured a metric.
+    pub fn newest(&self, metric: &str) -> Option<(&AaRecord, f64)> {
+        let mut newest_first = self.aa.iter().rev();
+        newest_first.find_map(|aa| Some((aa, aa.deviation(metric)?)))
+    }
+
+    /// Adds an A/A study and writes the record, whole or not at all.
+    pub fn add(&mut self, cache: &Path, host: &HostFacts, aa: AaRecord) -> io::Result<PathBuf> {
+        self.aa.push(aa);
+        let surplus = self.aa.len().saturating_sub(KEPT);
+        self.aa.drain(..surplus);
+        let place = Self::place(cache, host);
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let partial = place.with_extension("partial");
+        fs::write(
+            &partial,
+            serde_json::to_vec_pretty(self).map_err(io::Error::other)?,
+        )?;
+        fs::rename(&partial, &place)?;
+        Ok(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_study_of_a_metric_counts_and_another_machine_has_its_own() {
+        let cache = tempfile::tempdir().unwrap();
+        let host = |cpu: &str| HostFacts {
+            cpu_model: Some(cpu.to_owned()),
+            ..HostFacts::default()
+        };
+        let aa = |utc: &str, metric: &str, pair_deviation| AaRecord {
+            utc: utc.to_owned(),
+            archive: PathBuf::from("x"),
+            server: "s".to_owned(),
+            pairs: 6,
+            spreads: vec![SpreadOf {
+                metric: metric.to_owned(),
+                pair_deviation,
+            }],
+        };
+        let this = host("this");
+        let mut record = HostRecord::load(cache.path(), &this).unwrap();
+        assert_eq!(record.newest("ttft"), None);
+        for (utc, metric, deviation) in
+            [("1", "ttft", 0.1), ("2", "ttft", 0.2), ("3", "other", 0.3)]
+        {
+            record
+                .add(cache.path(), &this, aa(utc, metric, deviation))
+                .unwrap();
+        }
+        let read = HostRecord::load(cache.path(), &this).unwrap();
+        assert_eq!(read, record);
+        let (newest, deviation) = read.newest("ttft").unwrap();
+        assert_eq!((newest.utc.as_str(), deviation), ("2", 0.2));
+        for i in 0..KEPT {
+            record
+                .add(cache.path(), &this, aa(&i.to_string(), "ttft", 0.1))
+                .unwrap();
+        }
+        assert_eq!(record.aa.len(), KEPT);
+        let other = HostRecord::load(cache.path(), &host("other")).unwrap();
+        assert_eq!(other.aa, []);
+    }
+}

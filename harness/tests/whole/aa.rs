@@ -1,0 +1,115 @@
+//! One server against itself, and what is known of the machine afterwards.
+
+use serde_json::Value;
+
+use crate::support::{Ran, Room};
+
+/// A study of two mock arms; gaps of 10 ms, so that what a busy machine adds stays small.
+fn study(room: &Room, top: &str) {
+    room.write("body.json", r#"{"messages":[],"stream":true}"#);
+    room.write(
+        "mock.toml",
+        "[[reply]]\nprompt_ms = 10\ntokens = 8\ngap_ms = 10\n",
+    );
+    room.write(
+        "study.toml",
+        &format!(
+            "name = \"mine\"\n{top}\n\
+             [[arm]]\nname = \"one\"\nlabel = \"the mock\"\nkind = \"mock\"\nscript = \"mock.toml\"\n\
+             [[arm]]\nname = \"two\"\nkind = \"mock\"\nscript = \"mock.toml\"\n\
+             [workload]\nbodies = [\"body.json\"]\n\
+             [guards]\nallow_other_servers = true\nwait_s = 0\n"
+        ),
+    );
+}
+
+fn run(room: &Room, args: &[&str]) -> Ran {
+    let mut command = room.command(args);
+    // A cache of its own: the record of the machine is in it.
+    command.env("PALINDROME_CACHE", room.path("cache"));
+    Ran::of(&command.output().expect("the program starts"))
+}
+
+fn spread_check(room: &Room) -> Value {
+    let doctor = run(room, &["doctor", "--json"]);
+    let said: Value = serde_json::from_str(&doctor.out).expect("one JSON object");
+    let checks = said["checks"].as_array().expect("checks").clone();
+    let found = checks.into_iter().find(|c| c["name"] == "A/A spread");
+    found.expect("doctor looks for it")
+}
+
+#[test]
+fn a_spread_is_measured_kept_reported_and_used() {
+    let room = Room::new();
+    study(&room, "quartets = 2\nburn_in = false\nmargin = 0.05");
+    let before = spread_check(&room);
+    assert_eq!(before["found"], "no A/A study was run on this machine");
+    assert!(
+        before["fix"]
+            .as_str()
+            .expect("a text")
+            .contains("palindrome aa")
+    );
+
+    let ran = run(&room, &["aa", "study.toml", "--quartets", "2", "--json"]).expect(0);
+    let line: Value = serde_json::from_str(&ran.out).expect("one JSON object");
+    let spreads = line["aa"]["spreads"].as_array().expect("spreads");
+    assert_eq!(spreads[0]["metric"], "decode_rate");
+    let deviation = spreads[0]["pair_deviation"].as_f64().expect("a number");
+    assert!(deviation > 0.0, "{deviation}");
+    assert_eq!(line["aa"]["server"], "the mock");
+    assert_eq!(line["aa"]["pairs"], 4);
+    // An archive as any: two names of one arm, audited.
+    let archive = line["archive"].as_str().expect("a path");
+    run(&room, &["audit", archive]).expect(0);
+    let plan = std::fs::read_to_string(format!("{archive}/plan.json")).expect("readable");
+    let plan: Value = serde_json::from_str(&plan).expect("JSON");
+    assert_eq!(plan["arms"], serde_json::json!(["one-1", "one-2"]));
+
+    let after = spread_check(&room);
+    assert_eq!(after["state"], "ok");
+    let found = after["found"].as_str().expect("a text");
+    assert!(
+        found.contains("a default study (3 quartets) sees"),
+        "{found}"
+    );
+    assert!(found.contains("the mock, 20"), "{found}");
+
+    // What a study can see is said before its first session, by the measured spread; one that its
+    // file assumes goes before it, and a margin below what is seen is refused.
+    study(&room, "quartets = 2\nburn_in = false");
+    let ran = run(&room, &["run", "study.toml"]).expect(0);
+    let told = ran.err.find("measured on this machine with the mock, 20");
+    let first = ran.err.find("launching the server");
+    assert!(told.is_some() && told < first, "{}", ran.err);
+    study(
+        &room,
+        "quartets = 2\nburn_in = false\nmargin = 0.05\nassumed_spread = 0.1",
+    );
+    let refused = run(&room, &["run", "study.toml"]).expect(2);
+    let says = "the margin of 5.00% is below the 30.9% that 4 pairs of sessions can see here";
+    assert!(refused.err.contains(says), "{}", refused.err);
+    assert!(
+        refused.err.contains("`--yes` runs it all the same"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
+fn what_cannot_be_run_twice_is_refused() {
+    let room = Room::new();
+    study(&room, "");
+    let ran = run(&room, &["aa", "study.toml", "--arm", "three"]).expect(2);
+    assert!(
+        ran.err
+            .contains("no arm is named \"three\"; there are one, two"),
+        "{}",
+        ran.err
+    );
+    run(&room, &["aa", "no-such-model.gguf"]).expect(2);
+    let ran = run(&room, &["aa", "study.toml", "--quartets", "0"]).expect(2);
+    assert!(ran.err.contains("quartets = 0"), "{}", ran.err);
+    let ran = run(&room, &["calibrate"]).expect(2);
+    assert!(ran.err.contains("say `--simulate`"), "{}", ran.err);
+}
