@@ -51,7 +51,7 @@ pub fn aa(args: AaArgs) -> Result<Exit, Failure> {
     }
     let record = AaRecord {
         utc: host.utc.clone(),
-        archive: archive.clone(),
+        archive: archive.canonicalize().unwrap_or(archive.clone()),
         server: study.arms.first().map(server).unwrap_or_default(),
         pairs: figures.value("study/pairs").unwrap_or_default() as usize,
         spreads,

@@ -54,7 +54,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<Exit, Failure> {
             json!({ "label": "SIMULATED", "setup": setup, "cells": cells })
         );
     } else {
-        println!("\n{}", WORDS);
+        println!("\n{WORDS}");
     }
     Ok(Exit::Done)
 }
@@ -125,16 +125,13 @@ fn line(cell: &Cell) -> String {
     } else {
         cell.design.name().to_owned()
     };
-    let mut line = format!("  {name:20}{:>9}", cell.quartets);
-    for rate in [&cell.false_positives, &cell.coverage, &cell.power] {
-        line.push_str(&format!("   {:>15}", share(rate)));
-    }
-    if let Some(gate) = &cell.gate {
-        for rate in [&gate.pass, &gate.regression, &gate.inconclusive] {
-            line.push_str(&format!("   {}", share(rate)));
-        }
-    }
-    line
+    let rates = [&cell.false_positives, &cell.coverage, &cell.power];
+    let rates = rates.map(|rate| format!("   {:>15}", share(rate))).concat();
+    let gate = cell.gate.as_ref().map_or_else(String::new, |gate| {
+        let rates = [&gate.pass, &gate.regression, &gate.inconclusive];
+        rates.map(|rate| format!("   {}", share(rate))).concat()
+    });
+    format!("  {name:20}{:>9}{rates}{gate}", cell.quartets)
 }
 
 /// `5.12 ± 0.35% S`.

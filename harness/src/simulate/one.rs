@@ -93,7 +93,7 @@ fn plan(design: Design, quartets: u32, seed: u64) -> Vec<PlannedSession> {
             Design::Aabb => i >= scored / 2,
             _ => continue,
         };
-        session.arm = arms[usize::from(b)].clone();
+        session.arm.clone_from(&arms[usize::from(b)]);
     }
     sessions
 }

@@ -62,7 +62,8 @@ fn a_spread_is_measured_kept_reported_and_used() {
     // An archive as any: two names of one arm, audited.
     let archive = line["archive"].as_str().expect("a path");
     run(&room, &["audit", archive]).expect(0);
-    let plan = std::fs::read_to_string(format!("{archive}/plan.json")).expect("readable");
+    let plan = room.path(archive).join("plan.json");
+    let plan = std::fs::read_to_string(plan).expect("readable");
     let plan: Value = serde_json::from_str(&plan).expect("JSON");
     assert_eq!(plan["arms"], serde_json::json!(["one-1", "one-2"]));
 
