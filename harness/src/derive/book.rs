@@ -231,7 +231,7 @@ pub fn derive(facts: &Facts) -> Figures {
             &scored,
         ));
         if facts.plan.minor() >= 1 {
-            bounds(&mut book, arm, &scored);
+            bounds(&mut book, &facts.plan, arm, &scored);
         }
     }
     // A study file that does not parse declares nothing; the audit reports it.

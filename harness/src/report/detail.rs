@@ -63,6 +63,11 @@ fn requests(source: &Source<'_>) -> Table {
     .collect();
     let mut table = Table::new(&["#", "Body", "Arm", "Tokens"], 3);
     table.head.extend(metrics.iter().map(|m| column(*m)));
+    let leveled = figures.protocol().primary_level().is_some();
+    if leveled {
+        table.head.insert(2, "Level".into());
+        table.left += 1;
+    }
     let Some(first) = source
         .facts
         .sessions
@@ -83,10 +88,36 @@ fn requests(source: &Source<'_>) -> Table {
                 at("generated_tokens"),
             ];
             row.extend(metrics.iter().map(|m| at(m.key())));
+            if leveled {
+                let level = r.phase.as_deref().map(level_title);
+                row.insert(2, level.unwrap_or_default());
+            }
             table.rows.push(row);
         }
     }
     table
+}
+
+/// Every level with every arm; the level is absent where there are none.
+fn level_arms(source: &Source<'_>) -> Vec<(Option<String>, String)> {
+    let names: Vec<Option<String>> = match source.figures.protocol().levels() {
+        none if none.is_empty() => vec![None],
+        names => names.into_iter().map(Some).collect(),
+    };
+    let arms = source.figures.arms();
+    let all = names.iter().flat_map(|name| {
+        let row = move |arm: &String| (name.clone(), arm.clone());
+        arms.iter().map(row)
+    });
+    all.collect()
+}
+
+/// Where an arm's figures at a level are.
+fn scope(arm: &str, level: Option<&str>) -> String {
+    match level {
+        Some(level) => format!("arm/{arm}/{level}"),
+        None => format!("arm/{arm}"),
+    }
 }
 
 /// What each arm's levels come to, beyond the compared metrics.
@@ -95,13 +126,7 @@ fn levels(source: &Source<'_>) -> Vec<Block> {
     if figures.protocol().is_fresh() {
         return Vec::new();
     }
-    let names = figures.protocol().levels();
-    let named = !names.is_empty();
-    let names: Vec<Option<String>> = if named {
-        names.into_iter().map(Some).collect()
-    } else {
-        vec![None]
-    };
+    let named = figures.protocol().primary_level().is_some();
     let mut loads = Table::new(&["Level", "Arm", "Requests/s", "In flight, mean"], 2);
     let mut more = Vec::new();
     if let Protocol::OpenLoop { limits, .. } = figures.protocol() {
@@ -115,29 +140,24 @@ fn levels(source: &Source<'_>) -> Vec<Block> {
         }
     }
     let mut times = Table::new(&["Time", "Arm", "Median, s", "p90", "p95", "p99"], 2);
-    for name in &names {
-        for arm in figures.arms() {
-            let scope = match name {
-                Some(name) => format!("arm/{arm}/{name}"),
-                None => format!("arm/{arm}"),
-            };
-            let at = |metric: &str| bare(figures.get(&format!("{scope}/{metric}")));
-            let title = name.as_deref().map(level_title).unwrap_or_default();
-            let load = ["requests_per_second", "in_flight"].iter().chain(&more);
-            let load = load.map(|metric| at(metric)).collect();
-            loads.rows.push([vec![title, arm.clone()], load].concat());
-            for (key, title) in [
-                ("ttft", "Time to first token"),
-                ("tpot", "Time per output token"),
-                ("itl", "Between events with tokens"),
-                ("client_wall", "Client wall"),
-            ] {
-                let ends = ["", "_p90", "_p95", "_p99"].map(|end| at(&format!("{key}{end}")));
-                let title = leveled(title, name.as_deref());
-                times
-                    .rows
-                    .push([vec![title, arm.clone()], ends.into()].concat());
-            }
+    for (name, arm) in level_arms(source) {
+        let scope = scope(&arm, name.as_deref());
+        let at = |metric: &str| bare(figures.get(&format!("{scope}/{metric}")));
+        let title = name.as_deref().map(level_title).unwrap_or_default();
+        let load = ["requests_per_second", "in_flight"].iter().chain(&more);
+        let load = load.map(|metric| at(metric)).collect();
+        loads.rows.push([vec![title, arm.clone()], load].concat());
+        for (key, title) in [
+            ("ttft", "Time to first token"),
+            ("tpot", "Time per output token"),
+            ("itl", "Between events with tokens"),
+            ("client_wall", "Client wall"),
+        ] {
+            let ends = ["", "_p90", "_p95", "_p99"].map(|end| at(&format!("{key}{end}")));
+            let title = leveled(title, name.as_deref());
+            times
+                .rows
+                .push([vec![title, arm.clone()], ends.into()].concat());
         }
     }
     let note = "Percentiles are over all requests of an arm's scored sessions, and stand where enough requests bound them: \
@@ -166,10 +186,11 @@ fn bounds(source: &Source<'_>) -> Vec<Block> {
         .into_iter()
         .zip(["Time to first token, s", "Client wall, s"])
     {
-        for arm in figures.arms() {
-            let at = |p: u8| figures.get(&format!("arm/{arm}/{name}_p{p}_bound"));
+        for (level, arm) in level_arms(source) {
+            let scope = scope(&arm, level.as_deref());
+            let at = |p: u8| figures.get(&format!("{scope}/{name}_p{p}_bound"));
             if at(90).is_some_and(|f| f.value().is_some()) {
-                let mut row = vec![title.to_owned(), arm.clone()];
+                let mut row = vec![leveled(title, level.as_deref()), arm];
                 row.extend(PERCENTS.map(|p| bare(at(p))));
                 table.rows.push(row);
             }

@@ -1,7 +1,7 @@
 //! All bodies at once, one clock over them, and the same bodies alone afterwards.
 
-use palindrome_harness::archive::Archive;
-use palindrome_harness::derive::{Label, Metric};
+use palindrome_harness::archive::{Archive, Facts};
+use palindrome_harness::derive::{Label, Metric, derive};
 use palindrome_harness::report::{verdict_table, write};
 use palindrome_harness::study::{Plan, Role};
 
@@ -70,6 +70,19 @@ fn a_cohort_is_in_flight_together_and_its_clock_runs_over_all_of_it() {
     let broken: Vec<_> = study.figures.identity_broken().collect();
     assert!(broken.is_empty(), "{broken:?}");
     assert_eq!(study.figures.identity()[1].compared, 4);
+    // Answers too short to be in flight together are named.
+    let mut facts = study.facts.clone();
+    let said = |facts: &Facts| {
+        let warnings = derive(facts).verdict().warnings.clone();
+        warnings
+            .iter()
+            .any(|w| w.contains("too short to be in flight together"))
+    };
+    assert!(!said(&facts));
+    let requests = &mut facts.sessions[0].requests;
+    requests[0].done_ns = requests[1].sent_ns - 1;
+    requests[2].sent_ns = requests[1].sent_ns;
+    assert!(said(&facts));
 }
 
 #[test]

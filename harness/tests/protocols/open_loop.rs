@@ -1,7 +1,8 @@
 //! Requests at scheduled times, answered or not; latencies from the schedule; goodput.
 
-use palindrome_harness::archive::Archive;
-use palindrome_harness::derive::{Label, Metric};
+use palindrome_harness::archive::{Archive, Facts};
+use palindrome_harness::audit::audit;
+use palindrome_harness::derive::{Label, Metric, derive};
 use palindrome_harness::report::write;
 use palindrome_harness::study::{Plan, Study};
 
@@ -180,13 +181,49 @@ fn forged_schedules_are_caught_although_every_hash_matches() {
 }
 
 #[test]
-fn a_failed_request_ends_its_level_and_the_session() {
+fn a_failed_request_ends_its_level_and_the_study_goes_on_later() {
     let bad = "[[reply]]\n[[reply]]\nstatus = 503\n";
-    let tail = "[protocol]\nkind = \"open-loop\"\nrates_rps = [50]\nrequests = 1000\n";
-    let error = Bench::new("burn_in = false", tail, &[bad, bad]).fail();
+    let tail = "[protocol]\nkind = \"open-loop\"\nrates_rps = [150.25]\nrequests = 12\n";
+    let mut bench = Bench::new("burn_in = false", tail, &[QUICK, bad]);
+    let error = bench.fail();
     assert!(
         error.to_string().contains("HTTP 503: refused as scripted"),
         "{error}"
+    );
+    bench.options.resume = error.resumable().cloned();
+    bench.script("B", QUICK);
+    let writer = bench.run().unwrap();
+    assert_eq!(writer.finished_sessions().unwrap().len(), 4);
+    let figures = derive(&Archive::open(writer.path()).unwrap().facts().unwrap());
+    let path = writer.seal(&figures).unwrap();
+    assert_eq!(audit(&path).unwrap().mismatches, []);
+}
+
+#[test]
+fn a_client_that_fell_behind_is_said_to_have() {
+    let study = done("burn_in = false", &tail(""), &[QUICK, QUICK]);
+    let mut facts = study.facts.clone();
+    let said = |facts: &Facts| {
+        let warnings = derive(facts).verdict().warnings.clone();
+        let late = warnings
+            .into_iter()
+            .filter(|w| w.contains("after its time"));
+        late.filter(|w| w.starts_with("At 20 requests/s"))
+            .collect::<Vec<_>>()
+    };
+    for session in &mut facts.sessions {
+        for r in &mut session.requests {
+            r.sent_ns = r.due_ns.unwrap();
+        }
+    }
+    assert_eq!(said(&facts), [""; 0]);
+    let request = &mut facts.sessions[1].requests[2];
+    request.sent_ns = request.due_ns.unwrap() + 250_000_000;
+    let found = said(&facts);
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].contains("up to 0.250 s after its time in 1 scored session(s)"),
+        "{found:?}"
     );
 }
 
