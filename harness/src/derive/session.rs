@@ -116,6 +116,14 @@ fn summarise(
     }
     if !protocol.is_fresh() {
         percentiles(book, scope, Metric::of(protocol), requests);
+        let picks: [(&str, Pick); 2] = [
+            ("prompt_tokens", |r| &r.prompt),
+            ("cached_tokens", |r| &r.cached),
+        ];
+        for (name, pick) in picks {
+            let inputs = column(pick);
+            book.add(Figure::by(id(name), Unit::Tokens, &Formula::Sum, &inputs));
+        }
     }
     let generated = column(|r| &r.generated);
     book.add(Figure::by(

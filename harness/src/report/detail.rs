@@ -127,8 +127,19 @@ fn levels(source: &Source<'_>) -> Vec<Block> {
         return Vec::new();
     }
     let named = figures.protocol().primary_level().is_some();
-    let mut loads = Table::new(&["Level", "Arm", "Requests/s", "In flight, mean"], 2);
-    let mut more = Vec::new();
+    let tokens = ["Prompt tokens", "from a cache", "Generated"];
+    let mut loads = Table::new(&["Level", "Arm"], 2);
+    loads.head.extend(tokens.map(String::from));
+    let mut more = vec!["prompt_tokens", "cached_tokens", "generated_tokens"];
+    if named {
+        loads
+            .head
+            .extend(["Requests/s", "In flight, mean"].map(String::from));
+        more.extend(["requests_per_second", "in_flight"]);
+    } else {
+        loads.head.remove(0);
+        loads.left = 1;
+    }
     if let Protocol::OpenLoop { limits, .. } = figures.protocol() {
         loads
             .head
@@ -144,9 +155,10 @@ fn levels(source: &Source<'_>) -> Vec<Block> {
         let scope = scope(&arm, name.as_deref());
         let at = |metric: &str| bare(figures.get(&format!("{scope}/{metric}")));
         let title = name.as_deref().map(level_title).unwrap_or_default();
-        let load = ["requests_per_second", "in_flight"].iter().chain(&more);
-        let load = load.map(|metric| at(metric)).collect();
-        loads.rows.push([vec![title, arm.clone()], load].concat());
+        let mut row = vec![title, arm.clone()];
+        row.extend(more.iter().map(|metric| at(metric)));
+        row.drain(..usize::from(!named));
+        loads.rows.push(row);
         for (key, title) in [
             ("ttft", "Time to first token"),
             ("tpot", "Time per output token"),
@@ -163,12 +175,12 @@ fn levels(source: &Source<'_>) -> Vec<Block> {
     let note = "Percentiles are over all requests of an arm's scored sessions, and stand where enough requests bound them: \
                 29 for p90, 59 for p95, 299 for p99. Requests of a session share its luck, so these describe what was \
                 seen and have no interval.";
-    let mut blocks = vec![Block::Heading("Times of requests")];
-    if named {
-        blocks.push(Block::Table(loads));
-    }
-    blocks.extend([Block::Table(times), Block::Text(note.into())]);
-    blocks
+    vec![
+        Block::Heading("Load and times, over all scored requests of an arm"),
+        Block::Table(loads),
+        Block::Table(times),
+        Block::Text(note.into()),
+    ]
 }
 
 /// Bounds of percentiles over sessions, where there are sessions for any.
