@@ -2,7 +2,7 @@
 
 use super::content::primary_in_words;
 use super::format::{bare, range};
-use crate::derive::{Comparison, Figures, Metric, Published};
+use crate::derive::{Comparison, Figures, Metric, Published, three_digits};
 use crate::study::level_title;
 
 /// Warnings, each arm's totals, the comparison by pairs of sessions, the verdict's sentence; a label
@@ -137,9 +137,16 @@ pub(super) fn p(figures: &Figures, c: &Comparison) -> String {
 
 /// What p is, in words.
 pub(super) fn about_p(figures: &Figures) -> String {
+    let look = match figures.look() {
+        Some(look) => format!(
+            "; at this look a p below {} shows a difference",
+            three_digits(look.level)
+        ),
+        None => String::new(),
+    };
     format!(
         "p: the chance of a difference at least this large if there were none; rows other than {} inform, and theirs are \
-         adjusted for how many they are (Holm)",
+         adjusted for how many they are (Holm){look}",
         primary_in_words(figures)
     )
 }

@@ -111,6 +111,13 @@ fn what_cannot_be_run_twice_is_refused() {
     run(&room, &["aa", "no-such-model.gguf"]).expect(2);
     let ran = run(&room, &["aa", "study.toml", "--quartets", "0"]).expect(2);
     assert!(ran.err.contains("quartets = 0"), "{}", ran.err);
+    let few = "calibrate --simulate --studies 50 --noise spikes --design mirrored --quartets 3";
+    let few: Vec<&str> = few.split(' ').collect();
+    let ran = run(&room, &few).expect(0);
+    assert!(ran.out.starts_with("SIMULATED: 50 studies"), "{}", ran.out);
+    let ran = run(&room, &[&few[..], &["--json"]].concat()).expect(0);
+    let line: Value = serde_json::from_str(&ran.out).expect("one JSON object");
+    assert_eq!(line["cells"][0]["power"]["share"]["label"], "SIMULATED");
     let ran = run(&room, &["calibrate"]).expect(2);
     assert!(ran.err.contains("say `--simulate`"), "{}", ran.err);
 }

@@ -7,7 +7,7 @@ use palindrome_harness::stats::{
 use serde_json::Value;
 
 fn golden(key: &str) -> Vec<Value> {
-    let all: Value = serde_json::from_str(include_str!("golden/power.json")).unwrap();
+    let all: Value = serde_json::from_str(include_str!("../golden/power.json")).unwrap();
     let rows = all[key].as_array().unwrap().clone();
     assert!(rows.len() > 3, "{key}");
     rows

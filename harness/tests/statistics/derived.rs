@@ -1,9 +1,7 @@
 //! What is said beside an interval: p, Holm, sessions that would settle, bounds of percentiles, and
 //! what a study can see before it starts.
 
-mod archive_fixture;
-
-use archive_fixture::{sealed, study};
+use crate::archive_fixture::{sealed, study};
 use palindrome_harness::archive::{Archive, Facts};
 use palindrome_harness::derive::{Figures, Label, Metric, Spread, derive, foresee};
 use palindrome_harness::stats::{holm, quartets_to_settle};
@@ -78,7 +76,7 @@ fn six_sessions_bound_no_percentile() {
 
 #[test]
 fn a_study_knows_what_it_can_see_once_the_spread_is_known() {
-    let plan = archive_fixture::plan(&[true, false, true]);
+    let plan = crate::archive_fixture::plan(&[true, false, true]);
     let unknown = foresee(&plan, Metric::DecodeRate, Some(0.05), None);
     assert!(
         unknown
@@ -103,7 +101,7 @@ fn a_study_knows_what_it_can_see_once_the_spread_is_known() {
     let says = "the margin of 5.00% is below the 7.98% that 6 pairs of sessions can see here; 5 quartets would see it";
     assert_eq!(why, says);
     // One quartet sees nothing, whatever the spread.
-    let one = archive_fixture::plan(&[true]);
+    let one = crate::archive_fixture::plan(&[true]);
     let one = foresee(&one, Metric::DecodeRate, Some(0.05), Some(&spread(0.01)));
     assert!(one.sentence.contains("no difference is detected"));
 }

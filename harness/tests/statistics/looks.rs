@@ -1,15 +1,13 @@
 //! Planned looks: a study that may end early, and only where it said so before it began.
 
-mod archive_fixture;
-mod common;
-
 use std::fs;
 
-use archive_fixture::forge::{caught, edit, reseal};
-use common::{Bench, events};
+use crate::archive_fixture::forge::{caught, edit, reseal};
+use crate::common::{Bench, events};
 use palindrome_harness::archive::{Archive, Facts};
 use palindrome_harness::audit::audit;
 use palindrome_harness::derive::{derive, ended_by_look};
+use palindrome_harness::report::verdict_table;
 use palindrome_harness::study::Study;
 
 // 15 ms against 300: what a busy machine adds to either is small beside it.
@@ -46,6 +44,11 @@ fn a_settled_look_ends_the_study_and_nothing_else_does() {
     ] {
         assert!(sentence.contains(says), "no {says:?} in {sentence}");
     }
+    let table = verdict_table(&figures);
+    assert!(
+        table.contains("at this look a p below 0.0382 shows"),
+        "{table}"
+    );
     // The interval is that of the look, wider than a 95% one.
     let at = |end: &str| {
         let figure = figures.get(&format!("compare/B-over-A/decode_rate/log_ratio{end}"));
@@ -84,10 +87,10 @@ fn a_settled_look_ends_the_study_and_nothing_else_does() {
 fn facts(lines: &str) -> (tempfile::TempDir, Facts) {
     let root = tempfile::tempdir().unwrap();
     let coins = [true, false, true, true];
-    let path = archive_fixture::sealed(root.path(), &coins);
+    let path = crate::archive_fixture::sealed(root.path(), &coins);
     let mut facts = Archive::open(&path).unwrap().facts().unwrap();
     let (top, looks) = lines.split_once("[looks]").unwrap_or((lines, ""));
-    let text = format!("{top}\n{}", archive_fixture::study(&coins));
+    let text = format!("{top}\n{}", crate::archive_fixture::study(&coins));
     let text = match looks {
         "" => text,
         looks => format!("{text}\n[looks]{looks}"),

@@ -7,7 +7,7 @@ use palindrome_harness::stats::{
 use serde_json::Value;
 
 fn golden() -> Value {
-    serde_json::from_str(include_str!("golden/stats.json")).unwrap()
+    serde_json::from_str(include_str!("../golden/stats.json")).unwrap()
 }
 
 fn close(found: f64, expected: f64, tolerance: f64, what: &str) {

@@ -4,11 +4,9 @@
 //! then timed by the mock's own scripts, exactly, with seeded noise, and derived like any study: no
 //! figure here depends on a wall clock.
 
-mod common;
-
 use std::sync::OnceLock;
 
-use common::Bench;
+use crate::common::Bench;
 use palindrome_harness::archive::{Archive, Facts};
 use palindrome_harness::derive::{Figures, derive};
 use palindrome_harness::server::mock::Reply;
