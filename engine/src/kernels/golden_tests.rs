@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use half::f16;
 use sha2::{Digest, Sha256};
 
-use super::tests::{Words, activations_of_seed, weights_of_seed};
+use super::tests::{Words, activations_of_seed, soft_f16, weights_of_seed};
 use super::{
     Activations, Isa, KEY_BLOCK, LANES, Layout, Matrix, Panels, Precision, Product, Tally, exp,
     matmul, products, sigmoid, soften,
@@ -72,7 +72,7 @@ fn attention(isa: Isa, lines: &mut String) {
     let words = &mut Words(23);
     let mut draw = |count: usize| (0..count).map(|_| words.unit()).collect::<Vec<f32>>();
     let (rows, wide) = (draw(n * depth), draw(panels * depth * LANES));
-    let half: Vec<f16> = wide.iter().map(|x| f16::from_f32(*x)).collect();
+    let half: Vec<f16> = wide.iter().map(|x| soft_f16(*x)).collect();
     for (panels_of, name) in [(Panels::F32(&wide), "f32"), (Panels::F16(&half), "f16")] {
         let product = Product {
             rows: &rows,
@@ -123,7 +123,7 @@ fn common(lines: &mut String) {
 #[test]
 fn bits_are_those_written_down() {
     let expected = include_str!("golden_bits.txt");
-    for isa in Isa::available() {
+    for isa in Isa::compared() {
         let mut lines = String::new();
         common(&mut lines);
         matrices(isa, &mut lines);

@@ -87,6 +87,15 @@ impl Isa {
             .map(Isa::of)
             .collect()
     }
+    /// The levels whose bits tests compare with the scalar twins: all that this machine can run, or
+    /// the one that `PALINDROME_ONLY_LEVEL` names, for machines that are emulated and slow.
+    #[cfg(test)]
+    pub(super) fn compared() -> Vec<Isa> {
+        match std::env::var("PALINDROME_ONLY_LEVEL") {
+            Ok(name) => vec![Self::by_name(&name).expect("the level named is on this machine")],
+            Err(_) => Self::available(),
+        }
+    }
     /// The names of all levels of this program, on this machine or not.
     pub fn all_names() -> Vec<&'static str> {
         LEVELS.into_iter().map(|l| Isa::of(l).name()).collect()
