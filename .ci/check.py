@@ -2,6 +2,8 @@
 
 check.py tests OUTPUT   every test of the sources ran: none ignored, filtered out or skipped
 check.py arm OUTPUT     the kernels' tests ran for 64-bit Arm, NEON among the levels
+check.py avx512 OUTPUT TEST...
+                        each of these tests ran, at level avx512 and none other
 check.py demo JSON      the demo passed, its report and chart hold something; prints the archive
 """
 
@@ -66,6 +68,23 @@ def check_arm(text):
     return wrong
 
 
+def check_avx512(text, asked):
+    """Gives what is wrong, a line each."""
+    wrong = []
+    passed = re.findall(r"^test (kernels::\S+) \.\.\. ok$", text, re.M)
+    wrong += [f"{name} did not pass at level avx512" for name in asked if name not in passed]
+    results = re.findall(r"^test result: (.*)$", text, re.M)
+    ended = text.count("the tests ended: exit status: 0\n")
+    if not results or ended != len(results):
+        wrong.append(f"of {len(results)} emulated machines {ended} ended well")
+    if "kernel level avx512: bits compared with the scalar twins" not in text:
+        wrong.append("level avx512 was not compared: does the emulated processor lack it?")
+    if re.search(r"kernel level (?!avx512)\w+: bits compared", text):
+        wrong.append("the tests ran at more levels than avx512")
+    print(f"{len(passed)} of the kernels' tests passed at level avx512")
+    return wrong
+
+
 def check_demo(facts):
     """Gives what is wrong, a line each."""
     wrong = []
@@ -85,12 +104,14 @@ def check_demo(facts):
 
 
 def main():
-    what, path = sys.argv[1:]
+    what, path, *names = sys.argv[1:]
     text = Path(path).read_text()
     if what == "tests":
         wrong = check_tests(text)
     elif what == "arm":
         wrong = check_arm(text)
+    elif what == "avx512":
+        wrong = check_avx512(text, names)
     else:
         facts = json.loads(text)
         wrong = check_demo(facts)
