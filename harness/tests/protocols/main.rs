@@ -6,6 +6,7 @@ mod closed_loop;
 mod cohort;
 #[path = "../common/mod.rs"]
 mod common;
+mod interrupts;
 mod older;
 mod open_loop;
 mod support;
