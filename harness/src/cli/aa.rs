@@ -54,6 +54,7 @@ pub fn aa(args: AaArgs) -> Result<Exit, Failure> {
         archive: archive.canonicalize().unwrap_or(archive.clone()),
         server: study.arms.first().map(server).unwrap_or_default(),
         pairs: figures.value("study/pairs").unwrap_or_default() as usize,
+        other_work: figures.verdict().other_work(),
         spreads,
     };
     let kept = HostRecord::load(&cache, &host)
@@ -154,8 +155,14 @@ pub fn measured(record: &AaRecord, deviation: f64) -> Spread {
     Spread {
         log_deviation: deviation,
         source: format!(
-            "measured on this machine with {}, {day}, {} pairs",
-            record.server, record.pairs
+            "measured on this machine with {}, {day}, {} pairs{}",
+            record.server,
+            record.pairs,
+            if record.other_work {
+                ", beside other work"
+            } else {
+                ""
+            }
         ),
     }
 }

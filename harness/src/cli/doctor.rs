@@ -330,6 +330,11 @@ fn spread(cache: &Path) -> Check {
             fix,
         );
     }
+    let busy = record.newest(Metric::DecodeRate.key());
+    if busy.is_some_and(|(aa, _)| aa.other_work) {
+        let fix = "the machine had other work meanwhile: run `palindrome aa` again on a quiet one";
+        return Check::bad(NAME, State::Note, seen.join("; "), fix);
+    }
     Check::ok(NAME, seen.join("; "))
 }
 

@@ -346,6 +346,16 @@ fn late(facts: &Facts, figures: &Figures) -> Vec<String> {
     facts.plan.levels().iter().filter_map(said).collect()
 }
 
+/// How the warning begins that the machine was not quiet.
+const OTHER_WORK: &str = "The machine had other work";
+
+impl Verdict {
+    /// Whether the machine had other work during scored sessions.
+    pub fn other_work(&self) -> bool {
+        self.warnings.iter().any(|w| w.starts_with(OTHER_WORK))
+    }
+}
+
 /// Scored sessions in which more was waiting to run than a study of one server can account for: a
 /// mean load above the processors and one, the one for this program itself.
 fn crowded(facts: &Facts, figures: &Figures) -> Option<String> {
@@ -360,7 +370,7 @@ fn crowded(facts: &Facts, figures: &Figures) -> Option<String> {
         .collect();
     let worst = loads.iter().copied().reduce(f64::max)?;
     Some(format!(
-        "The machine had other work: the mean load was above {} in {} scored session(s), at most {worst:.1} on {cpus} \
+        "{OTHER_WORK}: the mean load was above {} in {} scored session(s), at most {worst:.1} on {cpus} \
          processors. Both arms were slowed, and not alike: measure again on a quiet machine.",
         cpus + 1,
         loads.len()

@@ -32,6 +32,9 @@ pub struct AaRecord {
     pub server: String,
     /// Pairs of sessions.
     pub pairs: usize,
+    /// Whether the machine had other work meanwhile, so that the spread is that of a busy machine.
+    #[serde(default)]
+    pub other_work: bool,
     /// By metric.
     pub spreads: Vec<SpreadOf>,
 }
@@ -126,6 +129,7 @@ mod tests {
             archive: PathBuf::from("x"),
             server: "s".to_owned(),
             pairs: 6,
+            other_work: false,
             spreads: vec![SpreadOf {
                 metric: metric.to_owned(),
                 pair_deviation,

@@ -68,7 +68,9 @@ fn a_spread_is_measured_kept_reported_and_used() {
     assert_eq!(plan["arms"], serde_json::json!(["one-1", "one-2"]));
 
     let after = spread_check(&room);
-    assert_eq!(after["state"], "ok");
+    // A note if the machine is busy with other tests just now.
+    let busy = line["aa"]["other_work"].as_bool().expect("said");
+    assert_eq!(after["state"], if busy { "note" } else { "ok" });
     let found = after["found"].as_str().expect("a text");
     assert!(
         found.contains("a default study (3 quartets) sees"),
