@@ -68,6 +68,9 @@ pub struct RunArgs {
     /// Hash every binary and model file anew
     #[arg(long)]
     pub rehash: bool,
+    /// Print the plan, the commands and what the study can see; start nothing
+    #[arg(long, conflicts_with = "resume")]
+    pub dry_run: bool,
     /// Run even if the study cannot settle its own margin
     #[arg(long)]
     pub yes: bool,

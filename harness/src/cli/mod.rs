@@ -4,6 +4,7 @@ mod aa;
 mod args;
 mod calibrate;
 mod doctor;
+mod dry_run;
 mod entry;
 mod evidence;
 mod exit;

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::aa::{measured, this_host};
 use super::args::RunArgs;
+use super::dry_run::dry_run;
 use super::study::{Request, run_to_seal};
 use super::{Exit, Failure};
 use crate::derive::{Foresight, Spread, foresee};
@@ -17,6 +18,9 @@ use crate::study::{Plan, Study};
 /// Runs a study; prints its verdict table and where the archive is.
 pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let study = Study::load(&args.study)?;
+    if args.dry_run {
+        return dry_run(&study, args.json);
+    }
     if let Some(margin) = study.margin
         && study.quartets < 2
         && !args.yes
@@ -35,6 +39,8 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     eprintln!("{}", foresight.sentence);
     if let Some(why) = foresight.margin_unseen
         && !args.yes
+        // What has begun goes on as it was planned.
+        && args.resume.is_none()
     {
         let file = args.study.display();
         let message = format!("{file}: {why}; `--yes` runs it all the same");

@@ -71,7 +71,7 @@ pub fn run_to_seal(study: &Study, request: Request) -> Result<Outcome, Failure> 
 }
 
 /// Only what the study's arms launch is looked for; an arm with its own `program` needs nothing.
-fn programs(study: &Study, built: Option<PathBuf>) -> Result<Programs, Failure> {
+pub(super) fn programs(study: &Study, built: Option<PathBuf>) -> Result<Programs, Failure> {
     let me = std::env::current_exe().map_err(|e| {
         Failure::new(
             Exit::Server,

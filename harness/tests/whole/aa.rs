@@ -100,6 +100,30 @@ fn a_spread_is_measured_kept_reported_and_used() {
 }
 
 #[test]
+fn a_dry_run_says_what_would_run_and_starts_nothing() {
+    let room = Room::new();
+    study(
+        &room,
+        "quartets = 4\nmargin = 0.05\nassumed_spread = 0.05\n[looks]\nat = [2, 4]",
+    );
+    let ran = run(&room, &["run", "study.toml", "--dry-run"]).expect(0);
+    for says in [
+        "order    one (burn-in) | ",
+        "sessions 17, each 1 requests of which 1 are scored",
+        "looks    after 2 quartets at a level of 0.00305, after 4 quartets at a level of 0.04900",
+        "--port {port} --script ",
+        "! the margin of 5.00% is below the ",
+    ] {
+        assert!(ran.out.contains(says), "no {says:?} in {}", ran.out);
+    }
+    assert!(!room.path("archives").exists());
+    let ran = run(&room, &["run", "study.toml", "--dry-run", "--json"]).expect(0);
+    let line: Value = serde_json::from_str(&ran.out).expect("one JSON object");
+    assert_eq!(line["plan"]["sessions"].as_array().expect("all").len(), 17);
+    assert!(line["commands"]["two"].is_string());
+}
+
+#[test]
 fn what_cannot_be_run_twice_is_refused() {
     let room = Room::new();
     study(&room, "");
