@@ -10,7 +10,7 @@ use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
 };
 use palindrome_engine::formats::blocks::GgmlType;
-use palindrome_engine::formats::{planes, tiles};
+use palindrome_engine::formats::{packed_scales, planes, tiles};
 use palindrome_engine::kernels::{Activations, Isa, Layout, Matrix, Precision, matmul};
 
 /// Cut to whole blocks.
@@ -55,6 +55,12 @@ fn kernels(criterion: &mut Criterion) {
                     tiles::pack(ty, rows, tiled);
                 }
                 measure(criterion, ty, shape, Layout::Tiles, &tiled, values);
+                if ty == GgmlType::Mxfp4 {
+                    let columns = values.len() / ty.block_len();
+                    let packed = packed_scales::pack_rows(&rows, columns);
+                    let packed = packed.expect("one row, over and over, of scales close together");
+                    measure(criterion, ty, shape, Layout::PackedScales, &packed, values);
+                }
                 if ty == GgmlType::Q8_0 {
                     let mut split = vec![0; tiled.len()];
                     for (tile, split) in tiled.chunks_exact(tile).zip(split.chunks_exact_mut(tile))
@@ -89,6 +95,7 @@ fn measure(
     let place = match layout {
         Layout::Rows => "rows",
         Layout::Tiles => "tiles",
+        Layout::PackedScales => "packed scales",
         Layout::Planes => "planes",
         Layout::HighPlanes => "high planes",
     };

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use palindrome_engine::formats::store::{self, Purpose};
+use palindrome_engine::formats::store::{self, Packing};
 use palindrome_engine::model::{LoadOptions, LoadedModel, Segment, Want};
 use palindrome_engine::sampling::SamplingParams;
 use palindrome_engine::scheduler::{Engine, GenEvent, GenRequest};
@@ -15,7 +15,16 @@ fn model(name: &str) -> PathBuf {
 fn screened(model: &Path) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
-    let packed = store::pack_for(Purpose::Screening, model, &path, |_, _| {}).unwrap();
+    let packed = store::pack_as(
+        Packing {
+            screening: true,
+            ..Packing::default()
+        },
+        model,
+        &path,
+        |_, _| {},
+    )
+    .unwrap();
     assert!(packed.planes.is_some(), "{}", model.display());
     (folder, path)
 }

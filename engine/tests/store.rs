@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use palindrome_engine::formats::blocks::GgmlType;
 use palindrome_engine::formats::gguf::{GgufFile, GgufWriter, Value};
-use palindrome_engine::formats::store::{self, StoreError};
+use palindrome_engine::formats::store::{self, Packing, StoreError};
 use palindrome_engine::model::{LoadOptions, LoadedModel};
 
 fn packed(model: &Path) -> (tempfile::TempDir, PathBuf) {
@@ -75,6 +75,76 @@ fn a_store_gives_the_same_bits_and_its_source_back() {
         ));
         assert!(files[0].exists());
     }
+}
+
+#[test]
+fn packed_scales_give_the_same_bits_and_the_source_back() {
+    let packing = Packing {
+        packed_scales: true,
+        ..Packing::default()
+    };
+    for (case, fit) in [
+        ("gpt-oss-8x4", true),
+        ("shipped-short", true),
+        ("llama-mixed", false),
+    ] {
+        let golden = golden::read(case);
+        let model = golden::model_path(&golden);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.store");
+        let done = store::pack_as(packing, &model, &path, |_, _| {}).unwrap();
+        assert_eq!(done.packed_scales > 0, fit, "{case}");
+        assert_eq!(done.bytes, fs::metadata(&path).unwrap().len());
+        assert_eq!(
+            bits(&path, &golden.tokens),
+            bits(&model, &golden.tokens),
+            "{case}"
+        );
+        let prelude = store::verify(&path, |_, _| {}).unwrap();
+        assert_eq!(prelude.parts[0].sha256, golden.model_sha256);
+        assert_eq!(prelude.packed_scales.len(), done.packed_scales);
+
+        let file = store::open(&path).unwrap();
+        for tensor in file.tensors() {
+            let packed = prelude.packed_scales.contains(&tensor.name);
+            assert_eq!(file.has_packed_scales(tensor), packed, "{}", tensor.name);
+            let used = file.used_bytes(tensor);
+            if !packed {
+                assert_eq!(used, tensor.len);
+            } else {
+                let blocks = tensor.cols() / 32;
+                assert_eq!(used, tensor.rows() / 16 * (16 + blocks * 264));
+                assert!(file.bytes(tensor)[used..].iter().all(|b| *b == 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scale_too_far_from_the_others_keeps_its_tensor_as_it_was() {
+    let golden = golden::read("gpt-oss-8x4");
+    let source = golden::model_path(&golden);
+    let name = "blk.0.ffn_gate_exps.weight";
+    let mut bytes = fs::read(&source).unwrap();
+    let file = GgufFile::open(&source).unwrap();
+    // The first block of the tensor: its scale at nearly its least.
+    let at = bytes
+        .windows(64)
+        .position(|w| w == &file.bytes(file.tensor(name).unwrap())[..64])
+        .unwrap();
+    bytes[at] = 1;
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model.gguf");
+    fs::write(&model, &bytes).unwrap();
+    let path = folder.path().join("model.store");
+    let packing = Packing {
+        packed_scales: true,
+        ..Packing::default()
+    };
+    store::pack_as(packing, &model, &path, |_, _| {}).unwrap();
+    let prelude = store::verify(&path, |_, _| {}).unwrap();
+    assert!(!prelude.packed_scales.is_empty());
+    assert!(!prelude.packed_scales.contains(&name.to_owned()));
 }
 
 #[test]

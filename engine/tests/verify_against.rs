@@ -6,7 +6,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use palindrome_engine::formats::store;
+use palindrome_engine::formats::store::{self, Packing};
 use palindrome_engine::kernels::Isa;
 use palindrome_engine::model::{ActivationFormat, LoadedModel};
 use palindrome_engine::verify::{
@@ -24,6 +24,13 @@ fn all_ways(model: &Path, prompts: &[usize], steps: usize, activations: Activati
     let folder = tempfile::tempdir().unwrap();
     let packed = folder.path().join("store");
     store::pack(model, &packed, |_, _| {}).unwrap();
+    let scales = folder.path().join("scales");
+    let packing = Packing {
+        packed_scales: true,
+        ..Packing::default()
+    };
+    let done = store::pack_as(packing, model, &scales, |_, _| {}).unwrap();
+    assert!(done.packed_scales > 0, "{}", model.display());
     let base = Way {
         threads: 2,
         isa: Isa::detect().name().to_owned(),
@@ -37,12 +44,18 @@ fn all_ways(model: &Path, prompts: &[usize], steps: usize, activations: Activati
         let path = match way.layout {
             Arrangement::Plain => model,
             Arrangement::Store => &packed,
+            Arrangement::PackedScales => &scales,
         };
         LoadedModel::load(path, &way.options(activations, ctx))
     };
     let vocab = load(&base).unwrap().vocab();
+    let layouts = [
+        Arrangement::Plain,
+        Arrangement::Store,
+        Arrangement::PackedScales,
+    ];
     let plan = Plan {
-        ways: parse_ways(&["all"], &base, &[Arrangement::Plain, Arrangement::Store]).unwrap(),
+        ways: parse_ways(&["all"], &base, &layouts).unwrap(),
         base,
         prompts: prompts.iter().map(|&n| prompt(1, n, vocab)).collect(),
         steps,

@@ -75,13 +75,14 @@ impl Cost {
             int8_ops_per_logits: digits.as_ref().map(|_| 0),
         };
         for tensor in file.tensors() {
-            let (weights, bytes) = (tensor.dims.iter().product::<u64>(), tensor.len as u64);
+            let weights = tensor.dims.iter().product::<u64>();
+            let bytes = file.used_bytes(tensor) as u64;
             let share = |whole: u64| match experts {
                 0 => whole,
                 experts => whole * used.min(experts) / experts,
             };
             cost.params += weights;
-            cost.model_bytes += bytes;
+            cost.model_bytes += tensor.len as u64;
             let part = part(tensor, tied);
             cost.weight_bytes_per_token += match part {
                 Part::Embedding => bytes / tensor.rows().max(1) as u64,

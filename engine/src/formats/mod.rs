@@ -3,6 +3,7 @@
 
 pub mod blocks;
 pub mod gguf;
+pub mod packed_scales;
 pub mod planes;
 pub mod store;
 pub mod tiles;

@@ -12,6 +12,7 @@ use super::{
     matmul, products, sigmoid, soften,
 };
 use crate::formats::blocks::GgmlType;
+use crate::formats::packed_scales;
 use crate::formats::tiles::{self, TILE_ROWS};
 use crate::hex::hex;
 
@@ -60,6 +61,11 @@ fn matrices(isa: Isa, lines: &mut String) {
                     tiles::pack(ty, rows, out);
                 }
                 assert_eq!(run(Layout::Tiles, &packed), in_rows, "{}", isa.name());
+            }
+            if ty == GgmlType::Mxfp4 {
+                let packed = packed_scales::pack_rows(&bytes, 4).expect("scales close together");
+                let found = run(Layout::PackedScales, &packed);
+                assert_eq!(found, in_rows, "{}, packed scales", isa.name());
             }
             writeln!(lines, "{} {name} {in_rows}", ty.name()).expect("a string takes everything");
         }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::isa::Level;
 use super::{Activations, Isa, Precision, scalar};
 use crate::formats::blocks::GgmlType;
+use crate::formats::packed_scales;
 use crate::formats::tiles::{self, TILE_ROWS};
 
 /// How a matrix lies in memory.
@@ -15,6 +16,9 @@ pub enum Layout {
     Rows,
     /// In tiles of 16 rows (`formats::tiles`).
     Tiles,
+    /// MXFP4 in tiles with packed scales (`formats::packed_scales`); the bytes behind the last tile
+    /// mean nothing.
+    PackedScales,
     /// Q8_0 in tiles, the lowest bits of the weights apart (`formats::planes`).
     Planes,
     /// The same bytes, of which the lowest bits are not read: the two lowest bits of each weight
@@ -60,10 +64,14 @@ impl<'a> Matrix<'a> {
 
     /// Bytes of a tile.
     pub(super) fn tile_bytes(&self) -> usize {
-        TILE_ROWS * self.row_bytes()
+        if self.layout == Layout::PackedScales {
+            packed_scales::tile_bytes(self.cols / self.ty.block_len())
+        } else {
+            TILE_ROWS * self.row_bytes()
+        }
     }
 
-    /// Tile `tile`; only of a matrix in tiles or planes.
+    /// Tile `tile`; of no matrix in rows.
     pub(super) fn tile(&self, tile: usize) -> &'a [u8] {
         debug_assert_ne!(self.layout, Layout::Rows);
         let len = self.tile_bytes();
@@ -81,6 +89,10 @@ impl<'a> Matrix<'a> {
             let mut joined = vec![0; tile.len()];
             super::planes::join(self, &tile, &mut joined);
             tile = Cow::Owned(joined);
+        } else if self.layout == Layout::PackedScales {
+            let mut plain = vec![0; TILE_ROWS * self.row_bytes()];
+            packed_scales::unpack(&tile, &mut plain);
+            tile = Cow::Owned(plain);
         }
         tiles::read_row(self.ty, &tile, r % TILE_ROWS, &mut row);
         Cow::Owned(row)
@@ -127,6 +139,11 @@ pub fn matmul(
         w.layout == Layout::Rows || tiles::is_tiled(w.ty, w.rows),
         "{} rows of {} in tiles",
         w.rows,
+        w.ty.name()
+    );
+    assert!(
+        w.layout != Layout::PackedScales || w.ty == GgmlType::Mxfp4,
+        "packed scales of {}",
         w.ty.name()
     );
     if rows.is_empty() || tokens.is_empty() {

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::{Activations, Isa, Layout, Matrix, Precision, matmul};
 use crate::formats::blocks::GgmlType;
+use crate::formats::packed_scales;
 use crate::formats::tiles::{self, TILE_ROWS};
 
 /// A stream of well-mixed words (SplitMix64).
@@ -156,6 +157,15 @@ fn compare(ty: GgmlType, rows: usize, cols: usize, n: usize, kinds: (Kind, Kind)
             ..w
         }
     });
+    let packed = match (ty, tiles) {
+        (GgmlType::Mxfp4, Some(_)) => packed_scales::pack_rows(&bytes, cols / 32),
+        _ => None,
+    };
+    let packed = packed.as_ref().map(|bytes| Matrix {
+        layout: Layout::PackedScales,
+        bytes,
+        ..w
+    });
     for precision in [Precision::Int8, Precision::Int16, Precision::Reference] {
         let mut x = Activations::default();
         x.set(&activations(n, cols, kinds.1, words), n, cols, precision);
@@ -165,7 +175,7 @@ fn compare(ty: GgmlType, rows: usize, cols: usize, n: usize, kinds: (Kind, Kind)
             twin.iter().all(|b| !f32::from_bits(*b).is_nan()),
             "the data is sound"
         );
-        let layouts = [w].into_iter().chain(tiles);
+        let layouts = [w].into_iter().chain(tiles).chain(packed);
         for (isa, w) in Isa::compared()
             .into_iter()
             .flat_map(|isa| layouts.clone().map(move |w| (isa, w)))

@@ -27,6 +27,8 @@ impl Stored {
             cols: self.cols,
             layout: if file.is_in_planes(&self.info) {
                 Layout::Planes
+            } else if file.has_packed_scales(&self.info) {
+                Layout::PackedScales
             } else if file.is_tiled(&self.info) {
                 Layout::Tiles
             } else {

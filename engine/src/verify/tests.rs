@@ -72,6 +72,7 @@ impl Broken {
         let path = match way.layout {
             Arrangement::Plain => golden(),
             Arrangement::Store => self.folder.path().join("store"),
+            Arrangement::PackedScales => unreachable!("there is no such file"),
         };
         let options = way.options(ActivationFormat::Int16, PROMPT + STEPS);
         let model = LoadedModel::load(&path, &options)?;

@@ -15,6 +15,8 @@ pub enum Arrangement {
     Plain,
     /// In a store's tiles.
     Store,
+    /// In a store's tiles with packed scales.
+    PackedScales,
 }
 
 /// What is done to the cache before a prompt's last part.
@@ -82,7 +84,7 @@ const ALL: [&str; 9] = [
 
 /// The keys, for messages.
 const KEYS: &str = "threads=N, isa=LEVEL, block=N, prefix=cold|cached, company=N, \
-                    layout=plain|store, with commas between several values, `all` as the value of \
+                    layout=plain|store|packed-scales, with commas between several values, `all` as the value of \
                     isa and layout, `+` between keys of one way; or `all`";
 
 impl Way {
@@ -122,7 +124,8 @@ impl Way {
             ("prefix", _) => return Err(wrong("cold or cached".to_owned())),
             ("layout", "plain") => way.layout = Arrangement::Plain,
             ("layout", "store") => way.layout = Arrangement::Store,
-            ("layout", _) => return Err(wrong("plain or store".to_owned())),
+            ("layout", "packed-scales") => way.layout = Arrangement::PackedScales,
+            ("layout", _) => return Err(wrong("plain, store or packed-scales".to_owned())),
             _ => return Err(wrong(KEYS.to_owned())),
         }
         Ok(way)
@@ -134,6 +137,7 @@ impl fmt::Display for Arrangement {
         f.write_str(match self {
             Self::Plain => "plain",
             Self::Store => "store",
+            Self::PackedScales => "packed-scales",
         })
     }
 }

@@ -1,5 +1,6 @@
 //! `verify --against`: the same logits along every way.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +11,8 @@ use super::table::{Table, json, readable};
 use crate::cli::args::load_failure;
 use crate::cli::failure::Failure;
 use crate::cli::store::StoreArgs;
-use crate::formats::store::is_store;
+use crate::formats::blocks::GgmlType;
+use crate::formats::store::{is_store, open_model, read_prelude};
 use crate::kv::KvType;
 use crate::model::{ActivationFormat, LoadOptions, LoadedModel};
 use crate::verify::{
@@ -34,6 +36,7 @@ pub struct AgainstArgs {
     ///                       all but one token of the prompt
     ///   company=16          in the same passes as 15 other sequences
     ///   layout=plain        from the GGUF file instead of its store
+    ///   layout=packed-scales  from a store with packed scales, which is written first
     ///   isa=all+layout=all  every combination
     ///   all                 all of these, with blocks of 1, 17, 512 and 4096, and two mixtures
     #[arg(
@@ -74,34 +77,63 @@ impl AgainstArgs {
 
 /// The files of a model.
 struct Files<'a> {
-    model: &'a Path,
-    /// The one that the base way reads.
-    base: PathBuf,
-    layouts: Vec<Arrangement>,
+    /// The one that the base way reads comes first.
+    all: Vec<(Arrangement, Cow<'a, Path>)>,
 }
 
 impl<'a> Files<'a> {
     fn new(model: &'a Path, store: &StoreArgs) -> Result<Self, Failure> {
         let base = store.prepare(model)?;
-        let layouts = match (is_store(&base), base == model) {
-            (false, _) => vec![Arrangement::Plain],
-            (true, true) => vec![Arrangement::Store],
-            (true, false) => vec![Arrangement::Store, Arrangement::Plain],
-        };
-        Ok(Self {
-            model,
-            base,
-            layouts,
-        })
+        let arrangement = arrangement(&base)?;
+        let is_made = base != model;
+        let mut all = vec![(arrangement, Cow::Owned(base))];
+        if is_made {
+            let scales = |found| match found {
+                Arrangement::PackedScales => (Arrangement::Store, false),
+                _ => (Arrangement::PackedScales, true),
+            };
+            if has_mxfp4(model)? {
+                let (other, packed) = scales(arrangement);
+                all.push((other, Cow::Owned(store.prepare_with(model, packed)?)));
+            }
+            all.push((Arrangement::Plain, Cow::Borrowed(model)));
+        }
+        Ok(Self { all })
     }
 
-    fn of(&self, layout: Arrangement) -> &Path {
-        if layout == self.layouts[0] {
-            &self.base
-        } else {
-            self.model
-        }
+    fn base(&self) -> &Path {
+        &self.all[0].1
     }
+
+    fn layouts(&self) -> Vec<Arrangement> {
+        self.all.iter().map(|(layout, _)| *layout).collect()
+    }
+
+    /// The file of an arrangement; ways are made of those that there are.
+    fn of(&self, layout: Arrangement) -> &Path {
+        let found = self.all.iter().find(|(own, _)| *own == layout);
+        found.map_or(self.base(), |(_, path)| path)
+    }
+}
+
+/// How the weights of a file lie.
+pub(super) fn arrangement(path: &Path) -> Result<Arrangement, Failure> {
+    if !is_store(path) {
+        return Ok(Arrangement::Plain);
+    }
+    let prelude = read_prelude(path).map_err(Failure::new)?;
+    Ok(if prelude.packed_scales.is_empty() {
+        Arrangement::Store
+    } else {
+        Arrangement::PackedScales
+    })
+}
+
+/// Whether there are scales that could be packed.
+fn has_mxfp4(model: &Path) -> Result<bool, Failure> {
+    let file = open_model(model).map_err(Failure::new)?;
+    let mut tensors = file.tensors().iter();
+    Ok(tensors.any(|t| t.ty == GgmlType::Mxfp4))
 }
 
 /// The way that a server would take with this model.
@@ -135,27 +167,26 @@ pub fn against(model: &Path, args: &AgainstArgs, kv_type: KvType) -> Result<Exit
         kv_type,
         ..LoadOptions::default()
     };
-    let first = LoadedModel::load(&files.base, &options)
+    let first = LoadedModel::load(files.base(), &options)
         .map_err(|error| load_failure(model, error).hint("--prompts and --steps shorten it"))?;
-    let served = served(&first, files.layouts[0]);
+    let layouts = files.layouts();
+    let served = served(&first, layouts[0]);
     let (name, vocab) = (first.name().to_owned(), first.vocab());
     drop(first);
     let base = match &args.base {
         None => served,
-        Some(text) => {
-            match &parse_ways(&[text], &served, &files.layouts).map_err(Failure::new)?[..] {
-                [] => served,
-                [way] => way.way.clone(),
-                _ => return Err(Failure::new(format!("--base `{text}` is several ways"))),
-            }
-        }
+        Some(text) => match &parse_ways(&[text], &served, &layouts).map_err(Failure::new)?[..] {
+            [] => served,
+            [way] => way.way.clone(),
+            _ => return Err(Failure::new(format!("--base `{text}` is several ways"))),
+        },
     };
     let texts: Vec<&str> = args
         .against
         .iter()
         .flat_map(|text| text.split_whitespace())
         .collect();
-    let ways = parse_ways(&texts, &base, &files.layouts).map_err(Failure::new)?;
+    let ways = parse_ways(&texts, &base, &layouts).map_err(Failure::new)?;
     if ways.is_empty() {
         return Err(Failure::new("every way given is the base way").hint(format!("it is {base}")));
     }

@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use super::against::{failure, served};
+use super::against::{arrangement, failure, served};
 use super::progress::progress;
 use crate::cli::args::load_failure;
 use crate::cli::failure::Failure;
-use crate::formats::store::is_store;
 use crate::kernels::Isa;
 use crate::kv::KvType;
 use crate::model::{ActivationFormat, LoadOptions, LoadedModel};
-use crate::verify::{Arrangement, Event, Plan, Way, compare, parse_ways, prompt};
+use crate::verify::{Event, Plan, Way, compare, parse_ways, prompt};
 
 /// Prompt tokens: more than one block of keys, less than a small context.
 const TOKENS: usize = 96;
@@ -19,11 +18,7 @@ const STEPS: usize = 8;
 
 /// Walks a short prompt with the scalar kernels and at each other level; says which part.
 pub(super) fn levels(path: &Path, kv_type: KvType) -> Result<Vec<String>, Failure> {
-    let layouts = [if is_store(path) {
-        Arrangement::Store
-    } else {
-        Arrangement::Plain
-    }];
+    let layouts = [arrangement(path)?];
     let activations = ActivationFormat::default();
     let mut load = |way: &Way| {
         let options = LoadOptions {

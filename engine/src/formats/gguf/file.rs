@@ -1,6 +1,6 @@
 //! Opening a GGUF file (or all parts of a split one) and finding tensors in it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use super::cursor::Cursor;
 use super::split::{self, SplitName};
 use super::{GgufError, Metadata, header, tensors};
 use crate::formats::blocks::{GgmlType, ValueFault, first_fault};
-use crate::formats::planes;
 use crate::formats::tiles::{self, TILE_ROWS};
+use crate::formats::{packed_scales, planes};
 
 /// Where a tensor lies and what shape it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +81,8 @@ pub struct GgufFile {
     packed: bool,
     /// The tensor whose tiles are in planes.
     planes: Option<String>,
+    /// The tensors whose tiles have packed scales.
+    packed_scales: HashSet<String>,
 }
 
 impl GgufFile {
@@ -114,15 +116,18 @@ impl GgufFile {
             name: PathBuf::new(),
             packed: false,
             planes: None,
+            packed_scales: HashSet::new(),
         }
     }
 
     /// Opens the parts of a store: ranges of one file, their tensors in tiles. `name` is the
-    /// source's, from before it was packed; the tiles of `planes` are in planes.
+    /// source's, from before it was packed; the tiles of `planes` are in planes, those of
+    /// `packed_scales` have packed scales.
     pub(in crate::formats) fn open_packed(
         path: &Path,
         name: &Path,
         planes: Option<String>,
+        packed_scales: HashSet<String>,
         parts: impl Iterator<Item = Range<usize>>,
     ) -> Result<Self, GgufError> {
         let (map, len) = map(path)?;
@@ -144,6 +149,7 @@ impl GgufFile {
         name.clone_into(&mut file.name);
         file.packed = true;
         file.planes = planes;
+        file.packed_scales = packed_scales;
         Ok(file)
     }
 
@@ -245,6 +251,20 @@ impl GgufFile {
     pub fn is_in_planes(&self, tensor: &TensorInfo) -> bool {
         self.is_tiled(tensor) && self.planes.as_ref() == Some(&tensor.name)
     }
+    /// Whether a tensor's tiles have packed scales (`formats::packed_scales`); it is tiled then.
+    pub fn has_packed_scales(&self, tensor: &TensorInfo) -> bool {
+        self.is_tiled(tensor)
+            && tensor.ty == GgmlType::Mxfp4
+            && self.packed_scales.contains(&tensor.name)
+    }
+    /// How many of a tensor's bytes mean something: the end of one with packed scales is unused.
+    pub fn used_bytes(&self, tensor: &TensorInfo) -> usize {
+        if self.has_packed_scales(tensor) {
+            tensor.rows() / TILE_ROWS * packed_tile_bytes(tensor)
+        } else {
+            tensor.len
+        }
+    }
     /// All bytes of a part.
     pub(in crate::formats) fn part_bytes(&self, part: usize) -> &[u8] {
         self.sources[part].bytes()
@@ -301,12 +321,24 @@ impl GgufFile {
             return each(0, bytes).break_value();
         }
         let mut rows = vec![0; TILE_ROWS * (tensor.len / tensor.rows())];
-        let mut joined = Vec::new();
-        for (i, mut tile) in bytes.chunks_exact(rows.len()).enumerate() {
-            if self.is_in_planes(tensor) {
-                joined.resize(tile.len(), 0);
-                planes::join(tile, &mut joined);
-                tile = &joined;
+        let mut plain = vec![0; rows.len()];
+        let packed = self.has_packed_scales(tensor);
+        let size = if packed {
+            packed_tile_bytes(tensor)
+        } else {
+            rows.len()
+        };
+        for (i, mut tile) in bytes
+            .chunks_exact(size)
+            .enumerate()
+            .take(tensor.rows() / TILE_ROWS)
+        {
+            if packed {
+                packed_scales::unpack(tile, &mut plain);
+                tile = &plain;
+            } else if self.is_in_planes(tensor) {
+                planes::join(tile, &mut plain);
+                tile = &plain;
             }
             tiles::unpack(tensor.ty, tile, &mut rows);
             if let ControlFlow::Break(found) = each(i * TILE_ROWS, &rows) {
@@ -333,6 +365,11 @@ impl GgufFile {
     pub fn check_values(&self) -> Result<(), GgufError> {
         self.tensors.iter().try_for_each(|t| self.check_tensor(t))
     }
+}
+
+/// Bytes of a tile of a tensor with packed scales.
+fn packed_tile_bytes(tensor: &TensorInfo) -> usize {
+    packed_scales::tile_bytes(tensor.cols() / tensor.ty.block_len())
 }
 
 /// A file in memory, and its length.

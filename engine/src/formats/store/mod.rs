@@ -19,7 +19,7 @@ mod unpack;
 
 pub use error::StoreError;
 pub use open::{open, open_model};
-pub use pack::{Packed, Purpose, pack, pack_for};
+pub use pack::{Packed, Packing, pack, pack_as};
 pub use prelude::{Prelude, SourcePart, is_store, read_prelude};
 pub use unpack::{rebuild, verify};
 

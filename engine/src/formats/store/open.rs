@@ -30,6 +30,7 @@ pub fn open(path: &Path) -> Result<GgufFile, StoreError> {
         path,
         name,
         prelude.planes.clone(),
+        prelude.packed_scales.iter().cloned().collect(),
         parts,
     )?)
 }

@@ -11,8 +11,8 @@ use super::prelude::{Prelude, read_prelude};
 use super::{PAGE, StoreError};
 use crate::formats::blocks::GgmlType;
 use crate::formats::gguf::{GgufFile, TensorInfo};
-use crate::formats::planes;
 use crate::formats::tiles::{self, TILE_ROWS};
+use crate::formats::{packed_scales, planes};
 use crate::hex::hex;
 
 /// What packing did.
@@ -24,16 +24,17 @@ pub struct Packed {
     pub tiled: (usize, usize),
     /// The tensor in planes.
     pub planes: Option<String>,
+    /// Tensors with packed scales.
+    pub packed_scales: usize,
 }
 
-/// What a store is for.
+/// How tiles are written, apart from the usual way. Outputs do not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Purpose {
-    /// Reading everything.
-    #[default]
-    Plain,
-    /// Reading a part of a Q8_0 output matrix for most tokens: its tiles are in planes.
-    Screening,
+pub struct Packing {
+    /// A Q8_0 output matrix in planes, so that a part of it need not be read for most tokens.
+    pub screening: bool,
+    /// MXFP4 with packed scales, where a tensor's allow it.
+    pub packed_scales: bool,
 }
 
 /// Packs the model at `source` (any part of a split one) into the store `out`, which appears
@@ -45,20 +46,23 @@ pub fn pack(
     out: &Path,
     progress: impl FnMut(u64, u64),
 ) -> Result<Packed, StoreError> {
-    pack_for(Purpose::Plain, source, out, progress)
+    pack_as(Packing::default(), source, out, progress)
 }
 
-/// As [`pack`], for a purpose.
-pub fn pack_for(
-    purpose: Purpose,
+/// As [`pack`], in another way.
+pub fn pack_as(
+    packing: Packing,
     source: &Path,
     out: &Path,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Packed, StoreError> {
     let model = GgufFile::open(source)?;
     let mut before = Prelude::of(&model)?;
-    if purpose == Purpose::Screening {
+    if packing.screening {
         before.planes = output(&model);
+    }
+    if packing.packed_scales {
+        before.packed_scales = packable_scales(&model);
     }
     let folder = match out.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -68,7 +72,7 @@ pub fn pack_for(
     let part = beside(out, "part");
     // The file under work is the lock, so what a killed packer left is taken over, not added to.
     let (work, waited) = locked(&part)?;
-    let same = |made: Prelude| made.same_source(&before) && made.planes == before.planes;
+    let same = |made: Prelude| made.same_source(&before) && made.same_tiles(&before);
     if waited && read_prelude(out).is_ok_and(same) {
         fs::remove_file(&part).map_err(StoreError::io(&part))?;
     } else {
@@ -87,7 +91,20 @@ pub fn pack_for(
         bytes: before.places().1,
         tiled: (tiled, tensors.len()),
         planes: before.planes,
+        packed_scales: before.packed_scales.len(),
     })
+}
+
+/// The tensors all of whose scales can be packed.
+fn packable_scales(model: &GgufFile) -> Vec<String> {
+    let fit = |t: &&TensorInfo| {
+        let tile = TILE_ROWS * (t.len / t.rows().max(1));
+        t.ty == GgmlType::Mxfp4
+            && t.has_tiles()
+            && model.bytes(t).chunks_exact(tile).all(packed_scales::fits)
+    };
+    let tensors = model.tensors().iter().filter(fit);
+    tensors.map(|t| t.name.clone()).collect()
 }
 
 /// The output matrix, where it can be split.
@@ -185,7 +202,7 @@ fn write(
             file.tensors().iter().filter(|t| t.part == part).collect();
         tensors.sort_by_key(|t| t.offset);
         let mut at = 0;
-        let (mut tile, mut split) = (Vec::new(), Vec::new());
+        let (mut tile, mut other) = (Vec::new(), Vec::new());
         for tensor in tensors {
             file.check_tensor(tensor)?;
             let bytes = file.bytes(tensor);
@@ -193,18 +210,30 @@ fn write(
             if tensor.has_tiles() {
                 let len = TILE_ROWS * (tensor.len / tensor.rows());
                 tile.resize(len, 0);
+                let mut written = 0;
                 for (i, rows) in bytes.chunks_exact(len).enumerate() {
                     hash.update(rows);
                     tiles::pack(tensor.ty, rows, &mut tile);
-                    if prelude.planes.as_ref() == Some(&tensor.name) {
-                        split.resize(len, 0);
-                        planes::split(&tile, &mut split);
-                        out.write_all(&split).map_err(&io)?;
+                    let done = if prelude.planes.as_ref() == Some(&tensor.name) {
+                        other.resize(len, 0);
+                        planes::split(&tile, &mut other);
+                        &other
+                    } else if prelude.packed_scales.contains(&tensor.name) {
+                        let columns = tensor.cols() / tensor.ty.block_len();
+                        other.resize(packed_scales::tile_bytes(columns), 0);
+                        packed_scales::pack(&tile, &mut other);
+                        &other
                     } else {
-                        out.write_all(&tile).map_err(&io)?;
-                    }
+                        &tile
+                    };
+                    out.write_all(done).map_err(&io)?;
+                    written += done.len();
                     progress(before + (tensor.offset + i * len) as u64, all);
                 }
+                // Nothing is written where packed scales leave room: most file systems keep
+                // nothing there either.
+                out.seek_relative((tensor.len - written) as i64)
+                    .map_err(&io)?;
             } else {
                 plain(bytes, &mut hash, &mut out).map_err(&io)?;
             }

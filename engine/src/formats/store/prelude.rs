@@ -29,6 +29,9 @@ pub struct Prelude {
     /// screening.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planes: Option<String>,
+    /// The tensors whose tiles have packed scales (`formats::packed_scales`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub packed_scales: Vec<String>,
 }
 
 /// One file of the source.
@@ -65,6 +68,7 @@ impl Prelude {
         Ok(Self {
             parts,
             planes: None,
+            packed_scales: Vec::new(),
         })
     }
 
@@ -77,6 +81,11 @@ impl Prelude {
             .iter()
             .map(facts)
             .eq(other.parts.iter().map(facts))
+    }
+
+    /// Whether both have their tensors in the same kinds of tiles.
+    pub(super) fn same_tiles(&self, other: &Self) -> bool {
+        (&self.planes, &self.packed_scales) == (&other.planes, &other.packed_scales)
     }
 
     /// The prelude's bytes, padding and all.

@@ -8,6 +8,7 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
+use crate::formats::packed_scales::{DISTANCES, LEAST, WEIGHTS, weights_at};
 use crate::formats::tiles::TILE_ROWS;
 use crate::kernels::array::array;
 
@@ -197,15 +198,105 @@ impl Place for Tile {
     /// The first half asks for both.
     #[inline]
     fn prefetch(self, bytes: Range<usize>) {
-        /// Far enough for memory to answer, near enough to stay in L1.
-        const AHEAD: usize = 3072;
-        if self.first != 0 {
-            return;
+        if self.first == 0 {
+            ahead(self.column, TILE_ROWS * bytes.start..TILE_ROWS * bytes.end);
         }
-        for line in (TILE_ROWS * bytes.start..TILE_ROWS * bytes.end).step_by(64) {
-            let at = self.column.wrapping_add(AHEAD + line);
-            // SAFETY: prefetching has no effect but on caches, at any address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+}
+
+/// Asks for what lies a while behind some bytes after `at`.
+#[inline]
+fn ahead(at: *const u8, bytes: Range<usize>) {
+    /// Far enough for memory to answer, near enough to stay in L1.
+    const AHEAD: usize = 3072;
+    for line in bytes.step_by(64) {
+        // SAFETY: prefetching has no effect but on caches, at any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(AHEAD + line).cast()) };
+    }
+}
+
+/// Rows of an MXFP4 tile with packed scales (`formats::packed_scales`).
+#[derive(Clone, Copy)]
+pub(super) struct Packed {
+    /// The distances of the block column.
+    distances: *const u8,
+    /// The weights of the first of the rows.
+    weights: *const u8,
+    /// The rows' least scales.
+    least: __m256i,
+    /// The first of the tile's rows, 0 or 8.
+    first: usize,
+}
+
+impl Packed {
+    /// Eight rows of a tile of so many block columns from row `first`, 0 or 8, on.
+    ///
+    /// # Safety
+    /// The machine has AVX2; `tile` is a whole one.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn new(tile: *const u8, columns: usize, first: usize) -> Self {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            Self {
+                distances: tile.add(LEAST),
+                weights: tile.add(weights_at(columns) + 4 * first),
+                least: _mm256_cvtepu8_epi32(_mm_loadl_epi64(tile.add(first).cast())),
+                first,
+            }
+        }
+    }
+}
+
+impl Place for Packed {
+    #[inline]
+    unsafe fn forward(self, blocks: usize, _bytes: usize) -> Self {
+        Self {
+            // SAFETY: by the caller's promise.
+            distances: unsafe { self.distances.add(blocks * DISTANCES) },
+            // SAFETY: by the caller's promise.
+            weights: unsafe { self.weights.add(blocks * WEIGHTS) },
+            ..self
+        }
+    }
+
+    /// The weights, which are at byte 1 of a block.
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn sixteen(self, at: usize) -> [__m256i; 4] {
+        debug_assert_eq!(at, 1, "MXFP4");
+        // SAFETY: four fields of four bytes for 16 rows.
+        array(|g| unsafe { _mm256_loadu_si256(self.weights.add(4 * g * TILE_ROWS).cast()) })
+    }
+
+    unsafe fn four(self, _at: usize) -> __m256i {
+        unreachable!("MXFP4 has no such field")
+    }
+
+    /// The scale, which is at byte 0 of a block.
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn byte(self, at: usize) -> __m256i {
+        debug_assert_eq!(at, 0, "MXFP4");
+        // SAFETY: eight bytes of distances.
+        let bytes = unsafe { _mm256_cvtepu8_epi32(_mm_loadl_epi64(self.distances.cast())) };
+        let half = if self.first == 0 {
+            bytes
+        } else {
+            _mm256_srli_epi32::<4>(bytes)
+        };
+        _mm256_add_epi32(self.least, _mm256_and_si256(half, _mm256_set1_epi32(15)))
+    }
+
+    unsafe fn f16(self, _at: usize) -> __m256 {
+        unreachable!("MXFP4 has no f16")
+    }
+
+    /// The first half asks for both; distances are few and lie in a row.
+    #[inline]
+    fn prefetch(self, _bytes: Range<usize>) {
+        if self.first == 0 {
+            ahead(self.weights, 0..WEIGHTS);
         }
     }
 }

@@ -8,6 +8,7 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
+use crate::formats::packed_scales::{DISTANCES, LEAST, WEIGHTS, weights_at};
 use crate::formats::tiles::TILE_ROWS;
 
 /// Rows in the lanes of a register.
@@ -196,12 +197,97 @@ impl Place for Tile {
 
     #[inline]
     fn prefetch(self, bytes: Range<usize>) {
-        /// Far enough for memory to answer, near enough to stay in L1.
-        const AHEAD: usize = 3072;
-        for line in (TILE_ROWS * bytes.start..TILE_ROWS * bytes.end).step_by(64) {
-            let at = self.column.wrapping_add(AHEAD + line);
-            // SAFETY: prefetching has no effect but on caches, at any address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+        ahead(self.column, TILE_ROWS * bytes.start..TILE_ROWS * bytes.end);
+    }
+}
+
+/// Asks for what lies a while behind some bytes after `at`.
+#[inline]
+fn ahead(at: *const u8, bytes: Range<usize>) {
+    /// Far enough for memory to answer, near enough to stay in L1.
+    const AHEAD: usize = 3072;
+    for line in bytes.step_by(64) {
+        // SAFETY: prefetching has no effect but on caches, at any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(AHEAD + line).cast()) };
+    }
+}
+
+/// Rows of an MXFP4 tile with packed scales (`formats::packed_scales`).
+#[derive(Clone, Copy)]
+pub(super) struct Packed {
+    /// The distances of the block column.
+    distances: *const u8,
+    /// Its weights.
+    weights: *const u8,
+    /// The rows' least scales.
+    least: __m512i,
+}
+
+impl Packed {
+    /// The rows of a tile of so many block columns.
+    ///
+    /// # Safety
+    /// The machine has AVX-512 F; `tile` is a whole one.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn new(tile: *const u8, columns: usize) -> Self {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            Self {
+                distances: tile.add(LEAST),
+                weights: tile.add(weights_at(columns)),
+                least: _mm512_cvtepu8_epi32(_mm_loadu_si128(tile.cast())),
+            }
         }
+    }
+}
+
+impl Place for Packed {
+    #[inline]
+    unsafe fn forward(self, blocks: usize, _bytes: usize) -> Self {
+        Self {
+            // SAFETY: by the caller's promise.
+            distances: unsafe { self.distances.add(blocks * DISTANCES) },
+            // SAFETY: by the caller's promise.
+            weights: unsafe { self.weights.add(blocks * WEIGHTS) },
+            ..self
+        }
+    }
+
+    /// The weights, which are at byte 1 of a block.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    unsafe fn sixteen(self, at: usize) -> [__m512i; 4] {
+        debug_assert_eq!(at, 1, "MXFP4");
+        // SAFETY: four fields of four bytes for 16 rows.
+        std::array::from_fn(|g| unsafe {
+            _mm512_loadu_si512(self.weights.add(4 * g * TILE_ROWS).cast())
+        })
+    }
+
+    unsafe fn four(self, _at: usize) -> __m512i {
+        unreachable!("MXFP4 has no such field")
+    }
+
+    /// The scale, which is at byte 0 of a block.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    unsafe fn byte(self, at: usize) -> __m512i {
+        debug_assert_eq!(at, 0, "MXFP4");
+        // SAFETY: eight bytes of distances.
+        let low = unsafe { _mm_loadl_epi64(self.distances.cast()) };
+        let both = _mm_unpacklo_epi64(low, _mm_srli_epi16::<4>(low));
+        let distances = _mm512_cvtepu8_epi32(_mm_and_si128(both, _mm_set1_epi8(15)));
+        _mm512_add_epi32(self.least, distances)
+    }
+
+    unsafe fn f16(self, _at: usize) -> __m512 {
+        unreachable!("MXFP4 has no f16")
+    }
+
+    /// Distances are few and lie in a row.
+    #[inline]
+    fn prefetch(self, _bytes: Range<usize>) {
+        ahead(self.weights, 0..WEIGHTS);
     }
 }

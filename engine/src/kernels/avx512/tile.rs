@@ -10,15 +10,12 @@ use std::ops::Range;
 
 use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0};
 use super::k_quants::{Q4K, Q5K, Q6K};
-use super::place::{Place, ROWS, Rows, Tile};
+use super::place::{Packed, Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::TILE_ROWS;
 use crate::kernels::activations::ActBlock;
 use crate::kernels::by_format::by_format;
 use crate::kernels::{Activations, Layout, Matrix, Precision, RUN};
-
-/// Registers of rows in a tile.
-const HALVES: usize = TILE_ROWS / ROWS;
 
 /// A block format over sixteen rows. Row r of a register's lanes is row r of the tile.
 pub(super) trait Format {
@@ -54,6 +51,9 @@ pub(in crate::kernels) fn quantised(
     // SAFETY: reached only through `Isa(Level::Avx512)`, which only detection of AVX-512 F, BW and VNNI
     // makes; `matmul` has checked the shapes.
     unsafe {
+        if w.layout == Layout::PackedScales {
+            return packed_strip(w, rows, x, tokens, precision, out);
+        }
         by_format!(w.ty, strip(w, rows, x, tokens, precision, out));
     }
 }
@@ -69,63 +69,89 @@ fn strip<F: Format>(
     out: &mut [f32],
 ) {
     let inputs = Inputs { x, precision };
-    let width = rows.len();
-    // Lane r of `acc` is row `first + r`; rows outside the strip are not stored.
-    let mut store = |first: usize, t: usize, acc: __m512| {
-        let mut lanes = [0f32; ROWS];
-        // SAFETY: `lanes` holds sixteen floats.
-        unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), acc) };
-        let from = first.max(rows.start);
-        let to = (first + ROWS).min(rows.end);
-        let at = (t - tokens.start) * width + (from - rows.start);
-        out[at..at + (to - from)].copy_from_slice(&lanes[from - first..to - first]);
-    };
     match w.layout {
         Layout::Rows => {
-            for first in rows.clone().step_by(ROWS) {
+            let place = |first: usize| {
                 let count = ROWS.min(rows.end - first);
-                // The last rows repeat in the lanes that are not stored.
-                let at = std::array::from_fn(|i| w.row(first + i.min(count - 1)).as_ptr());
-                let row_bytes = w.row_bytes();
-                let place = Rows { at, row_bytes };
-                if tokens.len() == 1 {
-                    // SAFETY: `matmul` checked that the matrix has its rows, of `blocks` blocks each.
-                    let [acc] = unsafe { one_token::<F, _, 1>([place], inputs, tokens.start) };
-                    store(first, tokens.start, acc);
-                } else {
-                    let put = |t, acc| store(first, t, acc);
-                    // SAFETY: as above.
-                    unsafe { some_tokens::<F, _>(place, inputs, tokens.clone(), put) };
+                Rows {
+                    // The last rows repeat in the lanes that are not stored.
+                    at: std::array::from_fn(|i| w.row(first + i.min(count - 1)).as_ptr()),
+                    row_bytes: w.row_bytes(),
                 }
-            }
+            };
+            // SAFETY: `matmul` checked that the matrix has its rows, of `blocks` blocks each.
+            unsafe { each_tile::<F, _>(rows.start, place, rows.clone(), inputs, tokens, out) };
         }
-        Layout::Planes | Layout::HighPlanes => unreachable!("AVX2 does planes"),
+        Layout::PackedScales | Layout::Planes | Layout::HighPlanes => {
+            unreachable!("they have their own places")
+        }
         Layout::Tiles => {
-            for tile in rows.start / TILE_ROWS..rows.end.div_ceil(TILE_ROWS) {
-                let column = w.tile(tile).as_ptr();
-                let place = |half: usize| Tile {
-                    column,
-                    first: half * ROWS,
-                };
-                let first = |half: usize| tile * TILE_ROWS + half * ROWS;
-                if tokens.len() == 1 {
-                    let places: [Tile; HALVES] = std::array::from_fn(place);
-                    // SAFETY: `Matrix::tile` gave a whole tile, of `blocks` blocks a row.
-                    let accs = unsafe { one_token::<F, _, HALVES>(places, inputs, tokens.start) };
-                    for (half, acc) in accs.into_iter().enumerate() {
-                        if first(half) < rows.end && first(half) + ROWS > rows.start {
-                            store(first(half), tokens.start, acc);
-                        }
-                    }
-                    continue;
-                }
-                for half in 0..HALVES {
-                    if first(half) < rows.end && first(half) + ROWS > rows.start {
-                        let put = |t, acc| store(first(half), t, acc);
-                        // SAFETY: as above.
-                        unsafe { some_tokens::<F, _>(place(half), inputs, tokens.clone(), put) };
-                    }
-                }
+            let start = rows.start / TILE_ROWS * TILE_ROWS;
+            let place = |first: usize| Tile {
+                column: w.tile(first / TILE_ROWS).as_ptr(),
+                first: 0,
+            };
+            // SAFETY: `Matrix::tile` gave a whole tile, of `blocks` blocks a row.
+            unsafe { each_tile::<F, _>(start, place, rows.clone(), inputs, tokens, out) };
+        }
+    }
+}
+
+/// As [`strip`], of MXFP4 with packed scales.
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn packed_strip(
+    w: &Matrix<'_>,
+    rows: Range<usize>,
+    x: &Activations,
+    tokens: Range<usize>,
+    precision: Precision,
+    out: &mut [f32],
+) {
+    let start = rows.start / TILE_ROWS * TILE_ROWS;
+    let columns = w.cols / w.ty.block_len();
+    let place = |first: usize| {
+        let tile = w.tile(first / TILE_ROWS);
+        // SAFETY: the machine has AVX-512 F; `Matrix::tile` gave a whole tile.
+        unsafe { Packed::new(tile.as_ptr(), columns) }
+    };
+    let inputs = Inputs { x, precision };
+    // SAFETY: the tile has `blocks` blocks a row.
+    unsafe { each_tile::<Mxfp4, _>(start, place, rows, inputs, tokens, out) };
+}
+
+/// Sixteen rows at a time from `start` on; those outside `rows` are not stored.
+///
+/// # Safety
+/// The rows at each place have `inputs.blocks()` blocks.
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+unsafe fn each_tile<F: Format, P: Place>(
+    start: usize,
+    place: impl Fn(usize) -> P,
+    rows: Range<usize>,
+    inputs: Inputs<'_>,
+    tokens: Range<usize>,
+    out: &mut [f32],
+) {
+    let width = rows.len();
+    for first in (start..rows.end).step_by(ROWS) {
+        // Lane r of `acc` is row `first + r`.
+        let mut put = |t: usize, acc: __m512| {
+            let mut lanes = [0f32; ROWS];
+            // SAFETY: `lanes` holds sixteen floats.
+            unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), acc) };
+            let (from, to) = (first.max(rows.start), (first + ROWS).min(rows.end));
+            let at = (t - tokens.start) * width + (from - rows.start);
+            out[at..at + (to - from)].copy_from_slice(&lanes[from - first..to - first]);
+        };
+        // SAFETY: by the caller's promise.
+        unsafe {
+            if tokens.len() == 1 {
+                put(
+                    tokens.start,
+                    one_token::<F, P>(place(first), inputs, tokens.start),
+                );
+            } else {
+                some_tokens::<F, P>(place(first), inputs, tokens.clone(), put);
             }
         }
     }
@@ -144,38 +170,29 @@ impl Inputs<'_> {
     }
 }
 
-/// One token against the rows at `places`.
+/// One token against the rows at a place.
 ///
 /// # Safety
-/// The rows at each place have `inputs.blocks()` blocks.
+/// The rows have `inputs.blocks()` blocks.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-unsafe fn one_token<F: Format, P: Place, const H: usize>(
-    places: [P; H],
-    inputs: Inputs<'_>,
-    t: usize,
-) -> [__m512; H] {
-    let mut accs = [_mm512_setzero_ps(); H];
+unsafe fn one_token<F: Format, P: Place>(place: P, inputs: Inputs<'_>, t: usize) -> __m512 {
+    let mut acc = _mm512_setzero_ps();
     let digits = inputs.x.digits(inputs.precision);
     for run in inputs.x.runs(t..t + 1) {
         for b in 0..inputs.blocks() {
-            for (h, (place, acc)) in places.iter().zip(&mut accs).enumerate() {
-                // SAFETY: this function's features include those of the format's; a row has
-                // that many blocks (checked by `matmul`).
-                unsafe {
-                    let (part, place) = (b % F::PARTS, place.forward(b / F::PARTS, F::BYTES));
-                    if h == 0 {
-                        place
-                            .prefetch(F::BYTES * part / F::PARTS..F::BYTES * (part + 1) / F::PARTS);
-                    }
-                    let block = F::decode(place, part);
-                    for digit in 0..digits {
-                        *acc = F::step(*acc, block, &run.blocks(digit, b)[0]);
-                    }
+            // SAFETY: this function's features include those of the format's; a row has that many
+            // blocks (checked by `matmul`).
+            unsafe {
+                let (part, place) = (b % F::PARTS, place.forward(b / F::PARTS, F::BYTES));
+                place.prefetch(F::BYTES * part / F::PARTS..F::BYTES * (part + 1) / F::PARTS);
+                let block = F::decode(place, part);
+                for digit in 0..digits {
+                    acc = F::step(acc, block, &run.blocks(digit, b)[0]);
                 }
             }
         }
     }
-    accs
+    acc
 }
 
 /// Each block decoded once for the tokens of a run; `put` takes each token's sums.

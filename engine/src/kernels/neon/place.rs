@@ -8,6 +8,7 @@
 use std::arch::aarch64::*;
 
 use super::instructions::widen;
+use crate::formats::packed_scales::{DISTANCES, LEAST, WEIGHTS, weights_at};
 use crate::formats::tiles::TILE_ROWS;
 
 /// Rows in the lanes of a register.
@@ -169,5 +170,84 @@ impl Place for Tile {
         // SAFETY: a field of two bytes for 16 rows, by the caller's promise.
         let halves = unsafe { vld1_u8(self.column.add(at * TILE_ROWS + 2 * self.first)) };
         widen(vreinterpret_u16_u8(halves))
+    }
+}
+
+/// Rows of an MXFP4 tile with packed scales (`formats::packed_scales`).
+#[derive(Clone, Copy)]
+pub(super) struct Packed {
+    /// The distances of the block column that are of these rows, in one half of each byte or the
+    /// other.
+    distances: *const u8,
+    /// The weights of the first of the rows.
+    weights: *const u8,
+    /// The rows' least scales.
+    least: uint32x4_t,
+    /// The first of the tile's rows, 0, 4, 8 or 12.
+    first: usize,
+}
+
+impl Packed {
+    /// Four rows of a tile of so many block columns from row `first` on.
+    ///
+    /// # Safety
+    /// `tile` is a whole one.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    pub(super) unsafe fn new(tile: *const u8, columns: usize, first: usize) -> Self {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            Self {
+                distances: tile.add(LEAST + first % DISTANCES),
+                weights: tile.add(weights_at(columns) + 4 * first),
+                least: widen_bytes(*tile.add(first).cast()),
+                first,
+            }
+        }
+    }
+}
+
+impl Place for Packed {
+    #[inline]
+    unsafe fn forward(self, blocks: usize, _bytes: usize) -> Self {
+        Self {
+            // SAFETY: by the caller's promise.
+            distances: unsafe { self.distances.add(blocks * DISTANCES) },
+            // SAFETY: by the caller's promise.
+            weights: unsafe { self.weights.add(blocks * WEIGHTS) },
+            ..self
+        }
+    }
+
+    /// The weights, which are at byte 1 of a block.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn sixteen(self, at: usize) -> [uint8x16_t; 4] {
+        debug_assert_eq!(at, 1, "MXFP4");
+        // SAFETY: four fields of four bytes for 16 rows.
+        std::array::from_fn(|g| unsafe { vld1q_u8(self.weights.add(4 * g * TILE_ROWS)) })
+    }
+
+    unsafe fn four(self, _at: usize) -> uint32x4_t {
+        unreachable!("MXFP4 has no such field")
+    }
+
+    /// The scale, which is at byte 0 of a block.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn byte(self, at: usize) -> uint32x4_t {
+        debug_assert_eq!(at, 0, "MXFP4");
+        // SAFETY: four bytes of distances.
+        let both = widen_bytes(unsafe { *self.distances.cast() });
+        let half = if self.first < DISTANCES {
+            both
+        } else {
+            vshrq_n_u32::<4>(both)
+        };
+        vaddq_u32(self.least, vandq_u32(half, vdupq_n_u32(15)))
+    }
+
+    unsafe fn f16(self, _at: usize) -> float32x4_t {
+        unreachable!("MXFP4 has no f16")
     }
 }

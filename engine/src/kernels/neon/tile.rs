@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0};
 use super::k_quants::{Q4K, Q5K, Q6K};
-use super::place::{Place, ROWS, Rows, Tile};
+use super::place::{Packed, Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::TILE_ROWS;
 use crate::kernels::activations::{ActBlock, Run};
@@ -112,7 +112,33 @@ pub(in crate::kernels) fn quantised(
     // SAFETY: reached only through `Isa(Level::Neon)`, which only detection of NEON and dot
     // product makes; `matmul` has checked the shapes.
     unsafe {
+        if w.layout == Layout::PackedScales {
+            return packed_strip(w, rows, x, tokens, precision, out);
+        }
         by_format!(w.ty, strip(w, rows, x, tokens, precision, out));
+    }
+}
+
+/// As [`strip`], of MXFP4 with packed scales.
+#[target_feature(enable = "neon,dotprod")]
+fn packed_strip(
+    w: &Matrix<'_>,
+    rows: Range<usize>,
+    x: &Activations,
+    tokens: Range<usize>,
+    precision: Precision,
+    out: &mut [f32],
+) {
+    let start = rows.start / TILE_ROWS * TILE_ROWS;
+    let columns = w.cols / w.ty.block_len();
+    let place = |first: usize, quarter: usize| {
+        let tile = w.tile(first / TILE_ROWS);
+        // SAFETY: `Matrix::tile` gave a whole tile.
+        unsafe { Packed::new(tile.as_ptr(), columns, quarter * ROWS) }
+    };
+    // SAFETY: a row has `x.k / 32` blocks; `matmul` has checked that the widths agree.
+    unsafe {
+        each_tile::<Mxfp4, _>(start, place, rows, x, tokens, precision, out);
     }
 }
 
@@ -140,7 +166,9 @@ fn strip<F: Format>(
                 each_tile::<F, _>(rows.start, place, rows.clone(), x, tokens, precision, out);
             }
         }
-        Layout::Planes | Layout::HighPlanes => unreachable!("planes are joined to tiles"),
+        Layout::PackedScales | Layout::Planes | Layout::HighPlanes => {
+            unreachable!("they have their own ways here")
+        }
         Layout::Tiles => {
             let start = rows.start / TILE_ROWS * TILE_ROWS;
             let place = |first: usize, quarter: usize| Tile {
