@@ -56,7 +56,7 @@ pub struct LoadArgs {
     /// Rounding of YaRN's ramp
     #[arg(long, value_enum, default_value = "reference")]
     pub rope_compat: RopeCompat,
-    /// Force an instruction-set level (scalar, avx2, avx512, neon)
+    /// Force an instruction-set level (scalar, avx2, avxvnni, avx512, neon)
     #[arg(long, value_name = "LEVEL")]
     pub isa: Option<String>,
     #[command(flatten)]

@@ -111,7 +111,7 @@ pub fn products(
         #[cfg(target_arch = "aarch64")]
         Level::Neon => scalar::products(product, factors, out, out_len),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => super::avx2::products(product, factors, out, out_len),
+        Level::Avx2 | Level::AvxVnni => super::avx2::products(product, factors, out, out_len),
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => super::avx512::products(product, factors, out, out_len),
     }
@@ -131,7 +131,7 @@ pub fn soften(isa: Isa, scores: &mut [[f32; KEY_BLOCK]], tallies: &mut [Tally]) 
         #[cfg(target_arch = "aarch64")]
         Level::Neon => scalar::soften(scores, tallies),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => super::avx2::soften(scores, tallies),
+        Level::Avx2 | Level::AvxVnni => super::avx2::soften(scores, tallies),
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => super::avx512::soften(scores, tallies),
     }

@@ -15,6 +15,9 @@ pub(super) enum Level {
     Scalar,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// AVX2, its integer dot products by VNNI in 256 bits.
+    #[cfg(target_arch = "x86_64")]
+    AvxVnni,
     #[cfg(target_arch = "x86_64")]
     Avx512,
     #[cfg(target_arch = "aarch64")]
@@ -23,7 +26,7 @@ pub(super) enum Level {
 
 /// Every level that exists in this program, on this machine or not.
 #[cfg(target_arch = "x86_64")]
-const LEVELS: [Level; 3] = [Level::Scalar, Level::Avx2, Level::Avx512];
+const LEVELS: [Level; 4] = [Level::Scalar, Level::Avx2, Level::AvxVnni, Level::Avx512];
 #[cfg(target_arch = "aarch64")]
 const LEVELS: [Level; 2] = [Level::Scalar, Level::Neon];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -39,7 +42,10 @@ impl Level {
                     && is_x86_feature_detected!("fma")
                     && is_x86_feature_detected!("f16c")
             }
-            // The kernels are written for VNNI; machines with AVX-512 but without it use AVX2.
+            #[cfg(target_arch = "x86_64")]
+            Self::AvxVnni => Self::Avx2.is_here() && is_x86_feature_detected!("avxvnni"),
+            // The kernels are written for VNNI; machines with AVX-512 but without it use those of
+            // AVX2.
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
                 Self::Avx2.is_here()
@@ -100,16 +106,18 @@ impl Isa {
     pub fn all_names() -> Vec<&'static str> {
         LEVELS.into_iter().map(|l| Isa::of(l).name()).collect()
     }
-    /// A level by name (`scalar`, `avx2`, `avx512`, `neon`), if this machine has it.
+    /// A level by name (`scalar`, `avx2`, `avxvnni`, `avx512`, `neon`), if this machine has it.
     pub fn by_name(name: &str) -> Option<Isa> {
         Self::available().into_iter().find(|isa| isa.name() == name)
     }
-    /// `scalar`, `avx2`, `avx512`, `neon`.
+    /// `scalar`, `avx2`, `avxvnni`, `avx512`, `neon`.
     pub fn name(self) -> &'static str {
         match self.0 {
             Level::Scalar => "scalar",
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Level::AvxVnni => "avxvnni",
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => "avx512",
             #[cfg(target_arch = "aarch64")]

@@ -173,7 +173,9 @@ fn quantised(
     match isa.0 {
         Level::Scalar => scalar::quantised(w, rows, x, tokens, precision, out),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => super::avx2::quantised(w, rows, x, tokens, precision, out),
+        Level::Avx2 => super::avx2::quantised::<false>(w, rows, x, tokens, precision, out),
+        #[cfg(target_arch = "x86_64")]
+        Level::AvxVnni => super::avx2::quantised::<true>(w, rows, x, tokens, precision, out),
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => super::avx512::quantised(w, rows, x, tokens, precision, out),
         #[cfg(target_arch = "aarch64")]
@@ -207,7 +209,7 @@ fn float_rows(
             let dots = match isa.0 {
                 Level::Scalar => scalar::dot_rows(&expanded, x),
                 #[cfg(target_arch = "x86_64")]
-                Level::Avx2 => super::avx2::dot_rows(&expanded, x),
+                Level::Avx2 | Level::AvxVnni => super::avx2::dot_rows(&expanded, x),
                 #[cfg(target_arch = "x86_64")]
                 Level::Avx512 => super::avx512::dot_rows(&expanded, x),
                 #[cfg(target_arch = "aarch64")]

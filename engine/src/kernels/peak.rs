@@ -32,6 +32,12 @@ impl PeakLoop {
                 run: super::avx2::peak::int8,
             },
             #[cfg(target_arch = "x86_64")]
+            Level::AvxVnni => Self {
+                instructions: "vpdpbusd, 256 bits",
+                operations: super::avx2::peak::VNNI_OPERATIONS,
+                run: super::avx2::peak::int8_vnni,
+            },
+            #[cfg(target_arch = "x86_64")]
             Level::Avx512 => Self {
                 instructions: "vpdpbusd, 512 bits",
                 operations: super::avx512::peak::INT8_OPERATIONS,
@@ -69,7 +75,7 @@ impl PeakLoop {
                 run: portable::f32_mul_add,
             },
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => Self {
+            Level::Avx2 | Level::AvxVnni => Self {
                 instructions: "vmulps and vaddps, 256 bits",
                 operations: super::avx2::peak::F32_OPERATIONS,
                 run: super::avx2::peak::f32_mul_add,
@@ -94,7 +100,7 @@ impl PeakLoop {
     pub fn f32_fma(isa: Isa) -> Option<Self> {
         match isa.0 {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 if is_x86_feature_detected!("fma") => Some(Self {
+            Level::Avx2 | Level::AvxVnni if is_x86_feature_detected!("fma") => Some(Self {
                 instructions: "vfmadd, 256 bits",
                 operations: super::avx2::peak::F32_OPERATIONS,
                 run: super::avx2::peak::f32_fma,
@@ -127,7 +133,7 @@ pub fn read_all(isa: Isa, bytes: &[u8]) -> u64 {
     match isa.0 {
         Level::Scalar => portable::read_all(bytes),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => super::avx2::peak::read_all(bytes),
+        Level::Avx2 | Level::AvxVnni => super::avx2::peak::read_all(bytes),
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => super::avx512::peak::read_all(bytes),
         #[cfg(target_arch = "aarch64")]
@@ -140,7 +146,7 @@ pub fn read_instructions(isa: Isa) -> &'static str {
     match isa.0 {
         Level::Scalar => "portable Rust",
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => "256-bit loads",
+        Level::Avx2 | Level::AvxVnni => "256-bit loads",
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => "512-bit loads",
         #[cfg(target_arch = "aarch64")]

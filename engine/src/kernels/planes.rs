@@ -52,8 +52,16 @@ pub(super) fn product(
     out: &mut [f32],
 ) {
     #[cfg(target_arch = "x86_64")]
-    if precision != Precision::Reference && matches!(isa.0, Level::Avx2 | Level::Avx512) {
-        return super::avx2::in_planes(w, rows, x, tokens, precision, out);
+    if precision != Precision::Reference {
+        match isa.0 {
+            Level::Scalar => {}
+            Level::Avx2 | Level::Avx512 => {
+                return super::avx2::in_planes::<false>(w, rows, x, tokens, precision, out);
+            }
+            Level::AvxVnni => {
+                return super::avx2::in_planes::<true>(w, rows, x, tokens, precision, out);
+            }
+        }
     }
     let width = rows.len();
     let mut tile = vec![0; w.tile_bytes()];

@@ -99,6 +99,42 @@ pub(super) fn small_dots<const T: usize, const H: usize>(
     array(|t| array(|h| _mm256_madd_epi16(sums[t][h], ones)))
 }
 
+/// As [`small_dots`] by VNNI, whose sums have 32 bits: -offset times the activations' sum is where
+/// they begin.
+#[inline]
+#[target_feature(enable = "avx2,avxvnni")]
+pub(super) fn vnni_dots<const T: usize, const H: usize>(
+    offset: i16,
+    panel: &Panel<H>,
+    x: &[ActBlock; T],
+) -> [[__m256i; H]; T] {
+    let mut sums: [_; T] = array(|t| {
+        let start = _mm256_set1_epi32(-i32::from(offset) * x[t].sum());
+        [start; H]
+    });
+    vnni_products(&mut sums, panel, 0, x);
+    sums
+}
+
+/// As [`add_products`], to 32-bit sums.
+#[inline]
+#[target_feature(enable = "avx2,avxvnni")]
+pub(super) fn vnni_products<const T: usize, const H: usize>(
+    sums: &mut [[__m256i; H]; T],
+    groups: &[[__m256i; H]],
+    first: usize,
+    x: &[ActBlock; T],
+) {
+    for (g, weights) in groups.iter().enumerate() {
+        for (sums, x) in sums.iter_mut().zip(x) {
+            let q = four(x, first + g);
+            for (sum, w) in sums.iter_mut().zip(weights) {
+                *sum = _mm256_dpbusd_avx_epi32(*sum, *w, q);
+            }
+        }
+    }
+}
+
 /// MXFP4: doubled values plus 12, and the bits that 2^(e - 128) has as an f32 where it is normal.
 pub(super) struct Mxfp4;
 
@@ -201,6 +237,19 @@ impl Format for Q8_0 {
             }
         }
         sums
+    }
+
+    /// With its sign's bit turned a weight is itself plus 128, and unsigned.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+    unsafe fn dots_vnni<const T: usize, const H: usize>(
+        panel: &Panel<H>,
+        _: &[Self::Scale; H],
+        x: &[ActBlock; T],
+    ) -> [[__m256i; H]; T] {
+        let sign = _mm256_set1_epi8(i8::MIN);
+        let panel = array(|g| array(|h| _mm256_xor_si256(panel[g][h], sign)));
+        vnni_dots(128, &panel, x)
     }
 
     #[inline]

@@ -7,7 +7,7 @@
 )]
 use std::arch::x86_64::*;
 
-use super::formats::{Groups, add_products};
+use super::formats::{Groups, add_products, vnni_products};
 use super::place::Place;
 use super::tile::{Format, Panel};
 use crate::kernels::activations::ActBlock;
@@ -204,6 +204,31 @@ impl Format for Q6K {
             for (isums, sums) in isums.iter_mut().zip(sums) {
                 for ((isum, sum), (scales, _)) in isums.iter_mut().zip(sums).zip(scales) {
                     *isum = _mm256_add_epi32(*isum, _mm256_madd_epi16(sum, scales[half]));
+                }
+            }
+        }
+        isums
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+    unsafe fn dots_vnni<const T: usize, const H: usize>(
+        panel: &Panel<H>,
+        scales: &[Self::Scale; H],
+        x: &[ActBlock; T],
+    ) -> [[__m256i; H]; T] {
+        let mut isums = [[_mm256_setzero_si256(); H]; T];
+        for half in 0..2 {
+            let scales: [_; H] = array(|h| _mm256_srai_epi32::<16>(scales[h].0[half]));
+            let mut sums: [_; T] = array(|t| {
+                let q = &x[t].q.as_chunks::<16>().0[half];
+                let sum: i32 = q.iter().map(|q| i32::from(*q)).sum();
+                [_mm256_set1_epi32(-32 * sum); H]
+            });
+            vnni_products(&mut sums, &panel[4 * half..][..4], 4 * half, x);
+            for (isums, sums) in isums.iter_mut().zip(sums) {
+                for ((isum, sum), scale) in isums.iter_mut().zip(sums).zip(scales) {
+                    *isum = _mm256_add_epi32(*isum, _mm256_mullo_epi32(sum, scale));
                 }
             }
         }

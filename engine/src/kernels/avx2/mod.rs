@@ -1,4 +1,5 @@
-//! AVX2 kernels: eight rows in the lanes of a register, integer block sums by `maddubs`.
+//! AVX2 kernels: eight rows in the lanes of a register, integer block sums by `maddubs`, or by
+//! AVX-VNNI where a product's `VNNI` says that the machine has it.
 
 mod attention;
 mod floats;

@@ -17,6 +17,8 @@ const F32_SUMS: usize = 12;
 
 /// Four products of 32 bytes a sum, each a multiplication and an addition.
 pub(in crate::kernels) const INT8_OPERATIONS: u64 = (INT8_SUMS * 4 * 32 * 2) as u64;
+/// A product of 32 bytes a sum.
+pub(in crate::kernels) const VNNI_OPERATIONS: u64 = (F32_SUMS * 32 * 2) as u64;
 /// Eight lanes a sum.
 pub(in crate::kernels) const F32_OPERATIONS: u64 = (F32_SUMS * 8 * 2) as u64;
 
@@ -29,6 +31,12 @@ const AHEAD: usize = 2048;
 pub(in crate::kernels) fn int8(rounds: u64) {
     // SAFETY: reached only through `Isa(Level::Avx2)`, which only detection makes.
     unsafe { int8_avx2(rounds) }
+}
+
+/// Besides, the machine has AVX-VNNI.
+pub(in crate::kernels) fn int8_vnni(rounds: u64) {
+    // SAFETY: reached only through `Isa(Level::AvxVnni)`, which only detection makes.
+    unsafe { int8_avxvnni(rounds) }
 }
 
 pub(in crate::kernels) fn f32_mul_add(rounds: u64) {
@@ -59,6 +67,18 @@ fn int8_avx2(rounds: u64) {
             let high = _mm256_add_epi16(product(2), product(3));
             let four = _mm256_madd_epi16(_mm256_add_epi16(low, high), ones);
             *sum = _mm256_add_epi32(*sum, four);
+        }
+    }
+    black_box(sums);
+}
+
+#[target_feature(enable = "avx2,avxvnni")]
+fn int8_avxvnni(rounds: u64) {
+    let q = black_box(_mm256_set1_epi8(1));
+    let mut sums: [__m256i; F32_SUMS] = black_box([_mm256_set1_epi32(1); F32_SUMS]);
+    for _ in 0..rounds {
+        for sum in &mut sums {
+            *sum = _mm256_dpbusd_avx_epi32(*sum, *sum, q);
         }
     }
     black_box(sums);

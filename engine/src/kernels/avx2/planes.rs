@@ -17,9 +17,9 @@ use crate::formats::tiles::TILE_ROWS;
 use crate::kernels::array::array;
 use crate::kernels::{Activations, Layout, Matrix, Precision};
 
-/// See [`crate::kernels::matmul`]. The caller holds an `Isa` of this level or of AVX-512's, and a
-/// Q8_0 matrix in planes.
-pub(in crate::kernels) fn in_planes(
+/// See [`crate::kernels::matmul`]. The caller holds an `Isa` of this level, of AVX-512's, or with
+/// `VNNI` of AVX-VNNI's, and a Q8_0 matrix in planes.
+pub(in crate::kernels) fn in_planes<const VNNI: bool>(
     w: &Matrix<'_>,
     rows: Range<usize>,
     x: &Activations,
@@ -29,16 +29,16 @@ pub(in crate::kernels) fn in_planes(
 ) {
     let start = rows.start / TILE_ROWS * TILE_ROWS;
     let blocks = x.k / 32;
-    // SAFETY: reached only through `Isa(Level::Avx2)` or `Isa(Level::Avx512)`, which only detection
-    // of AVX2, FMA and F16C, among others, makes; `matmul` has checked the shapes, so a tile has
+    // SAFETY: reached only through `Isa`s of these levels, which only detection of AVX2, FMA and F16C,
+    // and with `VNNI` AVX-VNNI, makes; `matmul` has checked the shapes, so a tile has
     // `blocks` block columns, each in a high and a low part.
     unsafe {
         if w.layout == Layout::HighPlanes {
             let place = |first, half| Planes::<false>::new(w.tile(first / TILE_ROWS), blocks, half);
-            each_tile::<Q8_0, _>(start, place, rows.clone(), x, tokens, precision, out);
+            each_tile::<Q8_0, _, VNNI>(start, place, rows.clone(), x, tokens, precision, out);
         } else {
             let place = |first, half| Planes::<true>::new(w.tile(first / TILE_ROWS), blocks, half);
-            each_tile::<Q8_0, _>(start, place, rows.clone(), x, tokens, precision, out);
+            each_tile::<Q8_0, _, VNNI>(start, place, rows.clone(), x, tokens, precision, out);
         }
     }
 }

@@ -8,7 +8,7 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0, small_dots};
+use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0, small_dots, vnni_dots};
 use super::k_quants::{Q4K, Q5K, Q6K};
 use super::place::{Packed, Place, ROWS, Rows, Tile};
 use crate::formats::blocks::GgmlType;
@@ -64,6 +64,20 @@ pub(super) trait Format {
         small_dots(Self::OFFSET, panel, x)
     }
 
+    /// As [`Format::dots`], by VNNI.
+    ///
+    /// # Safety
+    /// The machine has AVX2, FMA, F16C and AVX-VNNI.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+    unsafe fn dots_vnni<const T: usize, const H: usize>(
+        panel: &Panel<H>,
+        _scales: &[Self::Scale; H],
+        x: &[ActBlock; T],
+    ) -> [[__m256i; H]; T] {
+        vnni_dots(Self::OFFSET, panel, x)
+    }
+
     /// Whether [`Format::add`] may be told so: the scales are such that with activations' scales
     /// of 0, or of `least` and more, a shorter way gives the same bits.
     ///
@@ -85,8 +99,10 @@ pub(super) trait Format {
     ) -> __m256;
 }
 
-/// See [`crate::kernels::matmul`]. The caller holds an `Isa` of this level.
-pub(in crate::kernels) fn quantised(
+/// See [`crate::kernels::matmul`]. The caller holds an `Isa` of this level, with `VNNI` of AVX-VNNI's.
+///
+/// `VNNI` is for the products with several tokens; one token waits for memory either way.
+pub(in crate::kernels) fn quantised<const VNNI: bool>(
     w: &Matrix<'_>,
     rows: Range<usize>,
     x: &Activations,
@@ -94,19 +110,19 @@ pub(in crate::kernels) fn quantised(
     precision: Precision,
     out: &mut [f32],
 ) {
-    // SAFETY: reached only through `Isa(Level::Avx2)`, which only detection of AVX2, FMA and F16C
-    // makes; `matmul` has checked the shapes.
+    // SAFETY: reached only through `Isa`s of these levels, which only detection of AVX2, FMA and F16C,
+    // and with `VNNI` AVX-VNNI, makes; `matmul` has checked the shapes.
     unsafe {
         if w.layout == Layout::PackedScales {
-            return packed_strip(w, rows, x, tokens, precision, out);
+            return packed_strip::<VNNI>(w, rows, x, tokens, precision, out);
         }
-        by_format!(w.ty, strip(w, rows, x, tokens, precision, out));
+        by_format!(w.ty, strip<VNNI>(w, rows, x, tokens, precision, out));
     }
 }
 
 /// As [`strip`], of MXFP4 with packed scales.
 #[target_feature(enable = "avx2,fma,f16c")]
-fn packed_strip(
+fn packed_strip<const VNNI: bool>(
     w: &Matrix<'_>,
     rows: Range<usize>,
     x: &Activations,
@@ -123,13 +139,13 @@ fn packed_strip(
     };
     // SAFETY: a row has `x.k / 32` blocks; `matmul` has checked that the widths agree.
     unsafe {
-        each_tile::<Mxfp4, _>(start, place, rows, x, tokens, precision, out);
+        each_tile::<Mxfp4, _, VNNI>(start, place, rows, x, tokens, precision, out);
     }
 }
 
 /// Rows of `w` at a time, from `rows` to `tokens` outputs in `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
-fn strip<F: Format>(
+fn strip<F: Format, const VNNI: bool>(
     w: &Matrix<'_>,
     rows: Range<usize>,
     x: &Activations,
@@ -148,7 +164,7 @@ fn strip<F: Format>(
             };
             // SAFETY: a row has `x.k / 32` blocks; `matmul` has checked that the widths agree.
             unsafe {
-                each_tile::<F, _>(rows.start, place, rows.clone(), x, tokens, precision, out);
+                each_tile::<F, _, VNNI>(rows.start, place, rows.clone(), x, tokens, precision, out);
             }
         }
         Layout::PackedScales | Layout::Planes | Layout::HighPlanes => {
@@ -162,7 +178,7 @@ fn strip<F: Format>(
             };
             // SAFETY: as above, for the rows of a whole tile.
             unsafe {
-                each_tile::<F, _>(start, place, rows.clone(), x, tokens, precision, out);
+                each_tile::<F, _, VNNI>(start, place, rows.clone(), x, tokens, precision, out);
             }
         }
     }
@@ -173,7 +189,7 @@ fn strip<F: Format>(
 /// # Safety
 /// The rows at each place have `x.k / 32` blocks.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn each_tile<F: Format, P: Place>(
+pub(super) unsafe fn each_tile<F: Format, P: Place, const VNNI: bool>(
     start: usize,
     place: impl Fn(usize, usize) -> P,
     rows: Range<usize>,
@@ -202,7 +218,7 @@ pub(super) unsafe fn each_tile<F: Format, P: Place>(
                     continue;
                 }
                 let mut sums = Sums([[0.0; TILE_ROWS]; RUN]);
-                some_tokens::<F, P>(places, digits, blocks, &run, x.least_scale, &mut sums);
+                some_tokens::<F, P, VNNI>(places, digits, blocks, &run, x.least_scale, &mut sums);
                 for (t, sums) in run.tokens.clone().zip(&sums.0) {
                     put(t, sums);
                 }
@@ -266,7 +282,7 @@ unsafe fn one_token<F: Format, P: Place>(
 /// # Safety
 /// As [`one_token`].
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn some_tokens<F: Format, P: Place>(
+unsafe fn some_tokens<F: Format, P: Place, const VNNI: bool>(
     places: [P; HALVES],
     digits: usize,
     blocks: usize,
@@ -286,9 +302,9 @@ unsafe fn some_tokens<F: Format, P: Place>(
             for digit in 0..digits {
                 let x = run.blocks(digit, b);
                 if plain {
-                    add_tokens::<F, true>(&panel, scales, x, sums);
+                    add_tokens::<F, true, VNNI>(&panel, scales, x, sums);
                 } else {
-                    add_tokens::<F, false>(&panel, scales, x, sums);
+                    add_tokens::<F, false, VNNI>(&panel, scales, x, sums);
                 }
             }
         }
@@ -300,7 +316,7 @@ unsafe fn some_tokens<F: Format, P: Place>(
 /// # Safety
 /// The machine has AVX2, FMA and F16C.
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn add_tokens<F: Format, const PLAIN: bool>(
+unsafe fn add_tokens<F: Format, const PLAIN: bool, const VNNI: bool>(
     panel: &Panel<HALVES>,
     scales: [F::Scale; HALVES],
     x: &[ActBlock],
@@ -311,53 +327,82 @@ unsafe fn add_tokens<F: Format, const PLAIN: bool>(
     // SAFETY: by the caller's promise.
     unsafe {
         for (x, sums) in sixes.iter().zip(six_sums) {
-            together::<F, PLAIN, TOGETHER>(panel, scales, x, sums);
+            a_few::<F, PLAIN, VNNI, TOGETHER>(panel, scales, x, sums);
         }
         let four = rest.len() & 4;
         if four != 0
             && let Some((x, _)) = rest.split_first_chunk()
             && let Some((sums, _)) = rest_sums.split_first_chunk_mut()
         {
-            together::<F, PLAIN, 4>(panel, scales, x, sums);
+            a_few::<F, PLAIN, VNNI, 4>(panel, scales, x, sums);
         }
         let (rest, rest_sums) = (&rest[four..], &mut rest_sums[four..]);
         if rest.len() & 2 != 0
             && let Some((x, _)) = rest.split_first_chunk()
             && let Some((sums, _)) = rest_sums.split_first_chunk_mut()
         {
-            together::<F, PLAIN, 2>(panel, scales, x, sums);
+            a_few::<F, PLAIN, VNNI, 2>(panel, scales, x, sums);
         }
         if rest.len() & 1 != 0
             && let Some((_, x)) = rest.split_last_chunk()
             && let Some((_, sums)) = rest_sums.split_last_chunk_mut()
         {
-            together::<F, PLAIN, 1>(panel, scales, x, sums);
+            a_few::<F, PLAIN, VNNI, 1>(panel, scales, x, sums);
         }
     }
 }
 
-/// As [`add_tokens`], for tokens whose sums stay in registers.
+/// As [`add_tokens`], for a few tokens.
 ///
 /// # Safety
-/// The machine has AVX2, FMA and F16C.
+/// The machine has AVX2, FMA and F16C, with `VNNI` AVX-VNNI as well.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn together<F: Format, const PLAIN: bool, const T: usize>(
+unsafe fn a_few<F: Format, const PLAIN: bool, const VNNI: bool, const T: usize>(
     panel: &Panel<HALVES>,
     scales: [F::Scale; HALVES],
     x: &[ActBlock; T],
     sums: &mut [[f32; TILE_ROWS]; T],
 ) {
-    // SAFETY: by the caller's promise; each half of `sums` is eight floats.
+    // SAFETY: by the caller's promise.
     unsafe {
-        let isums = F::dots(panel, &scales, x);
-        for t in 0..T {
-            for h in 0..HALVES {
-                let at = sums[t].as_mut_ptr().add(h * ROWS);
-                let acc = _mm256_loadu_ps(at);
-                let acc = F::add::<PLAIN>(acc, isums[t][h], scales[h], &x[t]);
-                _mm256_storeu_ps(at, acc);
-            }
+        if VNNI {
+            together_by_vnni::<F, PLAIN, T>(panel, scales, x, sums);
+        } else {
+            together::<F, PLAIN, T>(panel, scales, x, sums);
         }
     }
 }
+
+/// As [`add_tokens`], for tokens whose sums stay in registers; once for each kind of dot products,
+/// as the instructions that a function may use are no parameter.
+macro_rules! together {
+    ($name:ident, $dots:ident, $features:literal) => {
+        /// # Safety
+        /// The machine has the features.
+        #[inline]
+        #[target_feature(enable = $features)]
+        unsafe fn $name<F: Format, const PLAIN: bool, const T: usize>(
+            panel: &Panel<HALVES>,
+            scales: [F::Scale; HALVES],
+            x: &[ActBlock; T],
+            sums: &mut [[f32; TILE_ROWS]; T],
+        ) {
+            // SAFETY: by the caller's promise; each half of `sums` is eight floats.
+            unsafe {
+                let isums = F::$dots(panel, &scales, x);
+                for t in 0..T {
+                    for h in 0..HALVES {
+                        let at = sums[t].as_mut_ptr().add(h * ROWS);
+                        let acc = _mm256_loadu_ps(at);
+                        let acc = F::add::<PLAIN>(acc, isums[t][h], scales[h], &x[t]);
+                        _mm256_storeu_ps(at, acc);
+                    }
+                }
+            }
+        }
+    };
+}
+
+together!(together, dots, "avx2,fma,f16c");
+together!(together_by_vnni, dots_vnni, "avx2,fma,f16c,avxvnni");
