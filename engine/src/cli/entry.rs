@@ -50,6 +50,7 @@ enum Command {
 
 /// Runs the program: 0 when all went well, 2 when the arguments were wrong, else 1.
 pub fn main() -> ExitCode {
+    super::pipe::end_with_the_reader();
     let outcome = match Cli::parse_from(spelled_out(std::env::args_os())).command {
         Command::Serve(args) => serve::run(&args),
         Command::Run(args) => run::run(&args),

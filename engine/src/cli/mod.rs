@@ -5,6 +5,7 @@ mod bench;
 mod entry;
 mod failure;
 mod info;
+mod pipe;
 mod probe;
 mod run;
 mod serve;

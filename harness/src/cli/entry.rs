@@ -11,6 +11,7 @@ use crate::server::inner_command;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    super::pipe::end_with_the_reader();
     if let Some(code) = inner_command() {
         return code;
     }

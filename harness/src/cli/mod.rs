@@ -10,6 +10,7 @@ mod evidence;
 mod exit;
 mod failure;
 mod gate;
+mod pipe;
 mod run;
 mod setup;
 mod study;

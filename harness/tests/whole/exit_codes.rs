@@ -297,3 +297,17 @@ fn what_cannot_be_audited_fails_the_audit_and_the_next_archive_is_still_audited(
     assert_eq!(line["passed"], false);
     assert!(line["error"].to_string().contains("plan.json"), "{line}");
 }
+
+#[test]
+fn a_reader_that_leaves_gives_no_verdict() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let ran = std::process::Command::new(env!("CARGO_BIN_EXE_palindrome"))
+        .args(["calibrate", "--simulate", "--studies", "5"])
+        .stdout(writer)
+        .output()
+        .expect("it starts");
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert!(!told.contains("panicked"), "{told}");
+    assert_eq!(ran.status.code(), Some(141), "{told}");
+}
