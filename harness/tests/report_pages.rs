@@ -112,3 +112,18 @@ fn a_broken_seal_is_said_in_the_first_lines_and_reports_stay_outside() {
         "> **Warning.** This evidence is not sealed as it stands: the archive is not sealed: there is no SEAL."
     );
 }
+
+#[test]
+fn a_page_of_a_changed_archive_says_so_first() {
+    let root = tempfile::tempdir().unwrap();
+    let path = sealed(root.path(), &[true]);
+    let whole = write(&Archive::open(&path).unwrap(), &root.path().join("reports")).unwrap();
+    let whole = fs::read_to_string(whole.markdown).unwrap();
+    assert!(!whole.contains("not sealed"), "{whole}");
+    let figures = fs::read_to_string(path.join("figures.json")).unwrap();
+    fs::write(path.join("figures.json"), format!("{figures}\n")).unwrap();
+    let changed = write(&Archive::open(&path).unwrap(), &root.path().join("changed")).unwrap();
+    let changed = fs::read_to_string(changed.markdown).unwrap();
+    let warning = "figures.json is not the file that was sealed";
+    assert!(changed.contains(warning), "{changed}");
+}

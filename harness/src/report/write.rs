@@ -1,11 +1,11 @@
 //! Writes a report beside an archive, never into it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::content::{Source, page};
 use super::{chart, html, markdown};
-use crate::archive::{Archive, ArchiveError, check_seal, sha256_hex};
+use crate::archive::{Archive, ArchiveError, check_seal, hash_file, sha256_hex};
 use crate::derive::derive;
 
 /// Name of the chart's file.
@@ -44,6 +44,25 @@ pub struct Written {
     pub chart: PathBuf,
 }
 
+/// The first file that is not the one that was sealed, in words.
+fn changed(archive: &Archive) -> Result<Option<String>, ReportError> {
+    for subject in archive.manifest()?.iter().flat_map(|m| &m.subject) {
+        let path = archive.path().join(&subject.name);
+        let found = match hash_file(&path) {
+            Ok(found) => Some(found),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => None,
+            Err(source) => return Err(ReportError::Io { path, source }),
+        };
+        if found.as_ref() != subject.digest.get("sha256") {
+            return Ok(Some(format!(
+                "{} is not the file that was sealed: `palindrome audit` says what differs",
+                subject.name
+            )));
+        }
+    }
+    Ok(None)
+}
+
 /// Writes `<reports>/<archive name>/{index.html, report.md, sessions.svg}`. Figures are the published
 /// ones; of an unsealed archive they are derived now, and the report says that it is not sealed.
 pub fn write(archive: &Archive, reports: &Path) -> Result<Written, ReportError> {
@@ -58,7 +77,10 @@ pub fn write(archive: &Archive, reports: &Path) -> Result<Written, ReportError> 
         archive_name: &archive.name(),
         facts: &facts,
         figures: &figures,
-        seal_problem: check_seal(archive.path())?,
+        seal_problem: match check_seal(archive.path())? {
+            None => changed(archive)?,
+            problem => problem,
+        },
         manifest_sha256: manifest
             .is_some()
             .then(|| archive.read("manifest.json"))
