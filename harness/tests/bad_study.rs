@@ -122,6 +122,11 @@ fn a_number_out_of_range_says_the_range_and_where() {
     }
     for (from, to, says) in [
         (
+            "expect_cached = \"prefix\"",
+            "timeout_s = 0",
+            "25:13: workload.timeout_s = 0 is out of range: give 0.001 to 864000",
+        ),
+        (
             "wait_s = 1",
             "wait_s = -1",
             "28:10: guards.wait_s = -1 is out of range: give 0 to 864000",

@@ -137,8 +137,8 @@ pub struct AaArgs {
     /// Which arm of the study file [default: the first; of a model: the bundled engine]
     #[arg(long, value_name = "NAME")]
     pub arm: Option<String>,
-    /// Mirrored blocks, each two sessions of either name [default: 3]
-    #[arg(long, value_name = "N")]
+    /// Mirrored blocks, each two sessions of either name; two at least [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub quartets: Option<u32>,
     /// Where the archive is made [default: archives/]
     #[arg(long, value_name = "FOLDER")]

@@ -10,6 +10,8 @@ use super::file::StudyFile;
 
 /// Ten days.
 const SECONDS: RangeInclusive<f64> = 0.0..=864_000.0;
+/// Enough for something to happen.
+const SOME_TIME: RangeInclusive<f64> = 0.001..=864_000.0;
 const AT_LEAST_ONE: RangeInclusive<f64> = 1.0..=u32::MAX as f64;
 
 /// Refuses the first number that is out of its range, at its place in the text.
@@ -21,14 +23,14 @@ pub(super) fn check(path: &Path, text: &str, file: &StudyFile) -> Result<(), Stu
             0,
             "timeout_s",
             Some(file.workload.timeout_s),
-            SECONDS,
+            SOME_TIME,
         ),
         (
             "server",
             0,
             "ready_timeout_s",
             Some(file.server.ready_timeout_s),
-            SECONDS,
+            SOME_TIME,
         ),
         (
             "server",
