@@ -146,3 +146,66 @@ fn wrong_arguments_are_code_2_and_wrong_values_code_1() {
         "{version}"
     );
 }
+
+#[test]
+fn packing_replaces_nothing_but_stores() {
+    let model = Model::tiny();
+    let own = model.folder.path().join("precious.txt");
+    std::fs::write(&own, "mine").unwrap();
+    let own = own.to_str().unwrap();
+    for (out, words) in [(own, "is no store"), (model.arg(), "is no store")] {
+        let found = output(&["pack", model.arg(), "--force", "--out", out]);
+        assert_eq!(found.status.code(), Some(1));
+        assert!(stderr(&found).contains(words), "{}", stderr(&found));
+    }
+    assert_eq!(std::fs::read_to_string(own).unwrap(), "mine");
+    let info = output(&["info", model.arg()]);
+    assert_eq!(info.status.code(), Some(0), "{}", stderr(&info));
+}
+
+#[test]
+fn what_cannot_be_compared_is_said_before_a_store_is_written() {
+    let model = Model::tiny();
+    let stores = model.folder.path().join("stores");
+    for ways in ["theads=2", "layout=packd", "threads=x"] {
+        let args = ["verify", model.arg(), "--against", ways, "--store-dir"];
+        let found = output(&[&args[..], &[stores.to_str().unwrap()]].concat());
+        assert_eq!(found.status.code(), Some(1), "{ways}");
+        assert!(stderr(&found).contains("expected"), "{}", stderr(&found));
+        assert!(!stores.exists(), "{ways}");
+    }
+    // And only those that the ways need.
+    let args = [
+        "verify",
+        model.arg(),
+        "--prompts",
+        "5",
+        "--steps",
+        "1",
+        "--store-dir",
+    ];
+    let args = [&args[..], &[stores.to_str().unwrap(), "--against"]].concat();
+    for (ways, count) in [("threads=1", 1), ("layout=all", 2)] {
+        let found = output(&[&args[..], &[ways]].concat());
+        assert_eq!(found.status.code(), Some(0), "{}", stderr(&found));
+        assert_eq!(std::fs::read_dir(&stores).unwrap().count(), count, "{ways}");
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure_of_the_program() {
+    let model = Model::tiny();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = support::engine();
+    let flags = ["--prompts", "5", "--steps", "1", "--no-store"];
+    command.args(["verify", model.arg(), "--against", "isa=scalar"]);
+    command.args(flags).stdout(writer);
+    let found = command
+        .stderr(std::process::Stdio::piped())
+        .output()
+        .unwrap();
+    assert!(!stderr(&found).contains("panicked"), "{}", stderr(&found));
+    // As a shell has it for a program that SIGPIPE ended: no exit code of its own.
+    assert_eq!(found.status.code(), Some(141));
+}

@@ -333,3 +333,17 @@ fn a_damaged_model_is_not_packed() {
     assert!(store::pack(&model, &out, |_, _| {}).is_err());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "still");
 }
+
+#[test]
+fn a_store_never_takes_the_place_of_its_model() {
+    let golden = golden::model_path(&golden::read("gpt-oss-8x4"));
+    let folder = tempfile::tempdir().unwrap();
+    let (model, link) = (folder.path().join("m.gguf"), folder.path().join("link"));
+    fs::copy(&golden, &model).unwrap();
+    std::os::unix::fs::symlink(&model, &link).unwrap();
+    for out in [&model, &link] {
+        let error = store::pack(&model, out, |_, _| {}).unwrap_err();
+        assert!(matches!(error, StoreError::OverSource(_)), "{error}");
+        assert!(fs::read(&model).unwrap() == fs::read(&golden).unwrap());
+    }
+}

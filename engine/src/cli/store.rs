@@ -27,19 +27,12 @@ pub struct PackArgs {
     /// Split the output matrix, for `serve --screened-output`
     #[arg(long)]
     screened_output: bool,
-    #[command(flatten)]
-    scales: ScalesArg,
+    /// How MXFP4 scales are kept; logits are the same bits either way
+    #[arg(long, value_enum, default_value_t)]
+    scales: Scales,
     /// Replace the store if it exists
     #[arg(long)]
     force: bool,
-}
-
-/// `--scales`.
-#[derive(Clone, Copy, Debug, Args)]
-struct ScalesArg {
-    /// How a store keeps MXFP4 scales; logits are the same bits either way
-    #[arg(long, value_enum, default_value_t)]
-    scales: Scales,
 }
 
 /// How MXFP4 scales are kept.
@@ -89,8 +82,9 @@ pub struct StoreArgs {
     /// where the first leaves a choice: the same tokens from fewer bytes
     #[arg(long, conflicts_with = "no_store")]
     screened_output: bool,
-    #[command(flatten)]
-    scales: ScalesArg,
+    /// How the store keeps MXFP4 scales; logits are the same bits either way
+    #[arg(long, value_enum, default_value_t, conflicts_with = "no_store")]
+    scales: Scales,
     #[command(flatten)]
     place: StoreDir,
 }
@@ -99,7 +93,7 @@ pub struct StoreArgs {
 pub fn pack(args: &PackArgs) -> Result<ExitCode, Failure> {
     let packing = Packing {
         screening: args.screened_output,
-        packed_scales: args.scales.scales == Scales::Packed,
+        packed_scales: args.scales == Scales::Packed,
     };
     let out = if let Some(out) = &args.out {
         out.clone()
@@ -108,6 +102,10 @@ pub fn pack(args: &PackArgs) -> Result<ExitCode, Failure> {
             .map_err(|error| Failure::new(format!("{}: {error}", args.model.display())))?;
         args.place.store_of(&file.paths()[0], packing)?
     };
+    if out.exists() && !store::is_store(&out) {
+        let message = format!("{} exists and is no store; it is kept", out.display());
+        return Err(Failure::new(message).hint("give another name with --out"));
+    }
     if out.exists() && !args.force {
         return Err(Failure::new(format!("{} exists", out.display()))
             .hint("--force replaces it; `unpack --verify` checks it"));
@@ -142,7 +140,17 @@ pub fn unpack(args: &UnpackArgs) -> Result<ExitCode, Failure> {
 impl StoreArgs {
     /// The file to load for `model`: its store, written first where there is none.
     pub fn prepare(&self, model: &Path) -> Result<PathBuf, Failure> {
-        self.prepare_with(model, self.scales.scales == Scales::Packed)
+        self.prepare_with(model, self.packs_scales())
+    }
+
+    /// Whether stores are to have packed scales.
+    pub fn packs_scales(&self) -> bool {
+        self.scales == Scales::Packed
+    }
+
+    /// Whether a store is made of models that are none.
+    pub fn makes_stores(&self) -> bool {
+        !self.no_store
     }
 
     /// As [`StoreArgs::prepare`], with packed scales or without, whatever was asked for.
@@ -253,7 +261,10 @@ fn write(model: &Path, out: &Path, packing: Packing) -> Result<(), Failure> {
         packed.bytes
     );
     if packing.packed_scales {
-        eprintln!("{} of them with packed scales", packed.packed_scales);
+        match packed.packed_scales {
+            0 => eprintln!("no tensor has MXFP4 scales that can be packed: it is as a plain store"),
+            some => eprintln!("{some} of them with packed scales"),
+        }
     }
     if packing.screening && packed.planes.is_none() {
         eprintln!("the output matrix is not in Q8_0 tiles: it will not be screened");

@@ -212,10 +212,14 @@ fn combinations(text: &str, base: &Way, layouts: Layouts<'_>) -> Result<Vec<Name
             for value in &values {
                 let way = way.with(key, value)?;
                 if !layouts.contains(&way.layout) {
+                    let there: Vec<String> = layouts.iter().map(ToString::to_string).collect();
                     return Err(WayError {
-                        what: format!("`{key}={value}`: there is no file of this layout"),
-                        expected: "a GGUF file as the model, without --no-store, for both"
-                            .to_owned(),
+                        what: format!("`{key}={value}`: this model has no such layout here"),
+                        expected: format!(
+                            "one of {} (store needs a GGUF file as the model and no --no-store, \
+                             packed-scales also MXFP4 weights)",
+                            there.join(", ")
+                        ),
                     });
                 }
                 next.push(NamedWay {

@@ -13,10 +13,11 @@ use crate::cli::failure::Failure;
 use crate::cli::store::StoreArgs;
 use crate::formats::blocks::GgmlType;
 use crate::formats::store::{is_store, open_model, read_prelude};
+use crate::kernels::Isa;
 use crate::kv::KvType;
 use crate::model::{ActivationFormat, LoadOptions, LoadedModel};
 use crate::verify::{
-    Arrangement, Event, Plan, Prefix, VerifyError, Way, compare, parse_ways, prompt,
+    Arrangement, Event, NamedWay, Plan, Prefix, VerifyError, Way, compare, parse_ways, prompt,
 };
 
 /// Flags of the comparison.
@@ -82,37 +83,51 @@ struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
+    /// The layouts that there are or can be made, the base way's first.
+    fn layouts(model: &Path, store: &StoreArgs) -> Result<Vec<Arrangement>, Failure> {
+        if is_store(model) || !store.makes_stores() {
+            return Ok(vec![arrangement(model)?]);
+        }
+        let mut both = vec![Arrangement::Store, Arrangement::PackedScales];
+        if store.packs_scales() {
+            both.reverse();
+        } else if !has_mxfp4(model)? {
+            both.pop();
+        }
+        both.push(Arrangement::Plain);
+        Ok(both)
+    }
+
+    /// The base way's file. Where no store can be made of the model, it is read as it is.
     fn new(model: &'a Path, store: &StoreArgs) -> Result<Self, Failure> {
         let base = store.prepare(model)?;
-        let arrangement = arrangement(&base)?;
-        let is_made = base != model;
-        let mut all = vec![(arrangement, Cow::Owned(base))];
-        if is_made {
-            let scales = |found| match found {
-                Arrangement::PackedScales => (Arrangement::Store, false),
-                _ => (Arrangement::PackedScales, true),
-            };
-            if has_mxfp4(model)? {
-                let (other, packed) = scales(arrangement);
-                all.push((other, Cow::Owned(store.prepare_with(model, packed)?)));
-            }
+        let mut all = vec![(arrangement(&base)?, Cow::Owned(base))];
+        if all[0].1 != model {
             all.push((Arrangement::Plain, Cow::Borrowed(model)));
         }
         Ok(Self { all })
     }
 
-    fn base(&self) -> &Path {
-        &self.all[0].1
+    fn base(&self) -> &(Arrangement, Cow<'a, Path>) {
+        &self.all[0]
     }
 
-    fn layouts(&self) -> Vec<Arrangement> {
-        self.all.iter().map(|(layout, _)| *layout).collect()
+    /// Writes the stores that ways need.
+    fn add(&mut self, model: &Path, store: &StoreArgs, ways: &[NamedWay]) -> Result<(), Failure> {
+        for layout in ways.iter().map(|way| way.way.layout) {
+            if self.all.iter().all(|(own, _)| *own != layout) {
+                let path = store.prepare_with(model, layout == Arrangement::PackedScales)?;
+                self.all.push((arrangement(&path)?, Cow::Owned(path)));
+            }
+        }
+        Ok(())
     }
 
-    /// The file of an arrangement; ways are made of those that there are.
+    /// The file of an arrangement.
     fn of(&self, layout: Arrangement) -> &Path {
         let found = self.all.iter().find(|(own, _)| *own == layout);
-        found.map_or(self.base(), |(_, path)| path)
+        let (_, path) = found.unwrap_or_else(|| unreachable!("`add` made it: {layout}"));
+        path
     }
 }
 
@@ -158,7 +173,25 @@ pub(super) fn failure(model: &Path, error: VerifyError) -> Failure {
 
 /// Compares, prints a table, and says how long it will take before.
 pub fn against(model: &Path, args: &AgainstArgs, kv_type: KvType) -> Result<ExitCode, Failure> {
-    let files = Files::new(model, &args.store)?;
+    let texts: Vec<&str> = args
+        .against
+        .iter()
+        .flat_map(|text| text.split_whitespace())
+        .collect();
+    let layouts = Files::layouts(model, &args.store)?;
+    // What cannot be read is said before a store is written.
+    let some = Way {
+        threads: 1,
+        isa: Isa::SCALAR.name().to_owned(),
+        block: 1,
+        prefix: Prefix::Cold,
+        company: 1,
+        layout: layouts[0],
+    };
+    let all = texts.iter().copied().chain(args.base.as_deref());
+    parse_ways(&all.collect::<Vec<_>>(), &some, &layouts).map_err(Failure::new)?;
+
+    let mut files = Files::new(model, &args.store)?;
     let (longest, steps) = (args.prompts.iter().max(), args.steps as usize);
     let ctx = longest.map_or(0, |n| *n as usize) + steps;
     let options = LoadOptions {
@@ -167,10 +200,9 @@ pub fn against(model: &Path, args: &AgainstArgs, kv_type: KvType) -> Result<Exit
         kv_type,
         ..LoadOptions::default()
     };
-    let first = LoadedModel::load(files.base(), &options)
+    let first = LoadedModel::load(&files.base().1, &options)
         .map_err(|error| load_failure(model, error).hint("--prompts and --steps shorten it"))?;
-    let layouts = files.layouts();
-    let served = served(&first, layouts[0]);
+    let served = served(&first, files.base().0);
     let (name, vocab) = (first.name().to_owned(), first.vocab());
     drop(first);
     let base = match &args.base {
@@ -181,15 +213,11 @@ pub fn against(model: &Path, args: &AgainstArgs, kv_type: KvType) -> Result<Exit
             _ => return Err(Failure::new(format!("--base `{text}` is several ways"))),
         },
     };
-    let texts: Vec<&str> = args
-        .against
-        .iter()
-        .flat_map(|text| text.split_whitespace())
-        .collect();
     let ways = parse_ways(&texts, &base, &layouts).map_err(Failure::new)?;
     if ways.is_empty() {
         return Err(Failure::new("every way given is the base way").hint(format!("it is {base}")));
     }
+    files.add(model, &args.store, &ways)?;
     let lengths = args.prompts.iter().map(|n| *n as usize);
     let plan = Plan {
         base,

@@ -19,6 +19,9 @@ pub enum StoreError {
     /// The source is not what it was when packing began.
     #[error("{}: the file changed while it was packed; pack it again", .0.display())]
     Changed(PathBuf),
+    /// The store would take its source's place.
+    #[error("{}: the store cannot be written over the model that it is made of", .0.display())]
+    OverSource(PathBuf),
     /// Not enough room for the store.
     #[error("{}: the store takes {needed} bytes and {free} are free", path.display())]
     NoRoom {

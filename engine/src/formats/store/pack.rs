@@ -57,6 +57,9 @@ pub fn pack_as(
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Packed, StoreError> {
     let model = GgufFile::open(source)?;
+    if model.paths().iter().any(|part| is_same_file(part, out)) {
+        return Err(StoreError::OverSource(out.to_owned()));
+    }
     let mut before = Prelude::of(&model)?;
     if packing.screening {
         before.planes = output(&model);
@@ -93,6 +96,12 @@ pub fn pack_as(
         planes: before.planes,
         packed_scales: before.packed_scales.len(),
     })
+}
+
+/// Whether both names stand for one file, by whatever links.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    let id = |path: &Path| fs::metadata(path).ok().map(|f| (f.dev(), f.ino()));
+    id(a).is_some_and(|a| id(b) == Some(a))
 }
 
 /// The tensors all of whose scales can be packed.
