@@ -324,7 +324,7 @@ mod tests {
         assert!(
             none.unwrap_err()
                 .to_string()
-                .contains("no file of this layout")
+                .contains("one of store (store needs")
         );
     }
 }
