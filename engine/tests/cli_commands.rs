@@ -193,6 +193,22 @@ fn what_cannot_be_compared_is_said_before_a_store_is_written() {
 }
 
 #[test]
+fn a_layout_that_cannot_be_made_is_named() {
+    let model = Model::tiny();
+    let file = model.folder.path().join("no-folder");
+    std::fs::write(&file, "").unwrap();
+    for layout in ["store", "packed-scales"] {
+        let way = format!("layout={layout}");
+        let args = ["verify", model.arg(), "--prompts", "5", "--steps", "1"];
+        let more = ["--store-dir", file.to_str().unwrap(), "--against", &way];
+        let found = output(&[&args[..], &more].concat());
+        assert_eq!(found.status.code(), Some(1), "{way}");
+        let words = format!("no file of layout={layout} can be made");
+        assert!(stderr(&found).contains(&words), "{}", stderr(&found));
+    }
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_failure_of_the_program() {
     let model = Model::tiny();
     let (reader, writer) = std::io::pipe().unwrap();

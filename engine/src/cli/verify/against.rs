@@ -88,14 +88,13 @@ impl<'a> Files<'a> {
         if is_store(model) || !store.makes_stores() {
             return Ok(vec![arrangement(model)?]);
         }
-        let mut both = vec![Arrangement::Store, Arrangement::PackedScales];
-        if store.packs_scales() {
-            both.reverse();
-        } else if !has_mxfp4(model)? {
-            both.pop();
+        let mut all = vec![Arrangement::Store];
+        if has_mxfp4(model)? {
+            let at = usize::from(!store.packs_scales());
+            all.insert(at, Arrangement::PackedScales);
         }
-        both.push(Arrangement::Plain);
-        Ok(both)
+        all.push(Arrangement::Plain);
+        Ok(all)
     }
 
     /// The base way's file. Where no store can be made of the model, it is read as it is.
@@ -117,7 +116,14 @@ impl<'a> Files<'a> {
         for layout in ways.iter().map(|way| way.way.layout) {
             if self.all.iter().all(|(own, _)| *own != layout) {
                 let path = store.prepare_with(model, layout == Arrangement::PackedScales)?;
-                self.all.push((arrangement(&path)?, Cow::Owned(path)));
+                if arrangement(&path)? != layout {
+                    let what = format!(
+                        "{}: no file of layout={layout} can be made",
+                        model.display()
+                    );
+                    return Err(Failure::new(what).hint("leave that layout out of --against"));
+                }
+                self.all.push((layout, Cow::Owned(path)));
             }
         }
         Ok(())
