@@ -237,3 +237,17 @@ fn metrics_have_the_names_of_figures_and_no_others() {
         assert!(message.contains(name), "{message}");
     }
 }
+
+#[test]
+fn what_a_message_gives_as_right_is_right() {
+    let small = mistake("quartets = 1", "quartets = 2\nlooks = { at = [2, 4] }");
+    assert!(small.ends_with("which takes 3 quartets or more"), "{small}");
+    let large = mistake("quartets = 1", "quartets = 6\nlooks = { at = [2, 4] }");
+    assert!(large.ends_with("such as [2, 6]"), "{large}");
+    let folder = folder();
+    let right = GOOD.replace("quartets = 1", "quartets = 6\nlooks = { at = [2, 6] }");
+    assert_eq!(
+        load(folder.path(), &right).map(|s| s.looks.unwrap().at),
+        Ok(vec![2, 6])
+    );
+}

@@ -13,7 +13,8 @@ use crate::derive::{Figures, Foresight, Metric, Spread, foresee_pairs};
 use crate::host::{AaRecord, HostFacts, HostRecord, SpreadOf};
 use crate::report::verdict_table;
 use crate::setup::{cache_folder, workspace_root};
-use crate::study::{ALPHA, AaOptions, Study, aa_study};
+use crate::stats::ALPHA;
+use crate::study::{AaOptions, Study, aa_study};
 
 /// Pairs of a default study.
 const DEFAULT_PAIRS: usize = 6;

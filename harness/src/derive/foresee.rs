@@ -1,8 +1,8 @@
 //! What a study can see before its first session.
 
 use super::{Metric, detectable, three_digits};
-use crate::stats::{detectable_at, log_margin, quartets_to_settle};
-use crate::study::{ALPHA, Looks, Plan};
+use crate::stats::{ALPHA, detectable_at, log_margin, quartets_to_settle};
+use crate::study::{Looks, Plan};
 
 /// How much pairs of sessions of one arm differ: standard deviation of their log-ratio.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! The named formulas: everything CALCULATED comes out of one of these.
 
 use crate::stats::{
-    Interval, PairEffect, PairEstimate, PairOrder, PerSession, holm, least_observations,
+    ALPHA, Interval, PairEffect, PairEstimate, PairOrder, PerSession, holm, least_observations,
     log_margin, median, minimum_detectable_effect, pair_order_estimate_at, percentile,
     percentile_upper_bound, quartets_to_settle, sign_flip, weighted_rate,
 };
@@ -287,7 +287,7 @@ impl Formula {
 }
 
 fn fit(orders: &[PairOrder], v: &[f64]) -> Option<PairEstimate> {
-    fit_at(orders, v, 0.05)
+    fit_at(orders, v, ALPHA)
 }
 
 fn fit_at(orders: &[PairOrder], v: &[f64], level: f64) -> Option<PairEstimate> {

@@ -6,6 +6,7 @@ use super::{Comparison, Figures, HashKind, Metric, Unit};
 use crate::archive::{Facts, short};
 use crate::replay::{RequestRecord, TokenSource};
 use crate::server::{LaunchFacts, ServerKind, StopMode};
+use crate::stats::{Difference, Interval, difference};
 use crate::study::{ExpectCached, Level, Role, Way, level_title};
 
 /// The words of a study's outcome.
@@ -152,12 +153,10 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
     let head = format!("On this host and workload{level} {other} {head}, {by}");
     let claim = match (at("_low"), at("_high"), &c.no_interval) {
         (Some(low), Some(high), None) => {
-            let reach = if low > 1.0 {
-                "the interval lies above 1"
-            } else if high < 1.0 {
-                "the interval lies below 1"
-            } else {
-                "the interval holds 1, so no difference is shown"
+            let reach = match difference(Interval { low, high }) {
+                Difference::Above => "the interval lies above 1",
+                Difference::Below => "the interval lies below 1",
+                Difference::NotShown => "the interval holds 1, so no difference is shown",
             };
             format!(
                 "{head}; {} {} to {} over {} pairs of sessions: {reach}.",

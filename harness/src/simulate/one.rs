@@ -2,10 +2,10 @@
 
 use super::{Design, Noise, Random};
 use crate::stats::{
-    Difference, Interval, PairEffect, PairOrder, difference, look_levels, pair_order_estimate_at,
-    t_quantile,
+    ALPHA, Difference, Interval, PairEffect, PairOrder, difference, look_levels,
+    pair_order_estimate_at, t_quantile,
 };
-use crate::study::{ALPHA, PlannedSession, coins, order};
+use crate::study::{PlannedSession, coins, order};
 
 /// What a simulated study came to: the interval of its ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]

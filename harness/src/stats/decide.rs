@@ -2,6 +2,9 @@
 
 use super::Interval;
 
+/// The two-sided level that studies err by: that of a 95% interval, or of all planned looks together.
+pub const ALPHA: f64 = 0.05;
+
 /// What an interval says about a margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {

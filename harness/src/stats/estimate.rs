@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{t_cdf, t_quantile};
+use super::{ALPHA, t_cdf, t_quantile};
 
 /// Which arm of a pair ran first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ impl PairEstimate {
 /// Least squares over pairs with a 95% interval; absent when there are none, or when all ran in the
 /// same order and there is no telling the effect from drift.
 pub fn pair_order_estimate(pairs: &[PairEffect]) -> Option<PairEstimate> {
-    pair_order_estimate_at(pairs, 0.05)
+    pair_order_estimate_at(pairs, ALPHA)
 }
 
 /// The same with an interval of the two-sided level `alpha` (0.05: 95%), such as that of a planned

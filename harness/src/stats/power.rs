@@ -1,7 +1,7 @@
 //! What a study can see before it starts, and how much more would settle it after.
 
 use super::noncentral::over_deviations;
-use super::{noncentral_t_above, normal_cdf, t_quantile};
+use super::{ALPHA, noncentral_t_above, normal_cdf, t_quantile};
 
 /// The power that studies are planned for: 4 times in 5.
 pub const POWER: f64 = 0.8;
@@ -13,7 +13,7 @@ pub const MOST_QUARTETS: u32 = 1000;
 /// level, in units of the deviation of the pairs' log-ratios. Absent below 3 pairs: no interval, so
 /// nothing is ever detected.
 pub fn minimum_detectable_effect(pairs: usize) -> Option<f64> {
-    detectable_at(pairs, 0.05)
+    detectable_at(pairs, ALPHA)
 }
 
 /// The same at another two-sided level `alpha`, such as that of a planned look.

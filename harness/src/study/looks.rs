@@ -6,10 +6,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::stats::{Spending, look_levels};
-
-/// The total two-sided level over all looks: that of a 95% interval.
-pub const ALPHA: f64 = 0.05;
+use crate::stats::{ALPHA, Spending, look_levels};
 
 /// `[looks]` as it is written.
 #[derive(Clone, Debug, Deserialize)]
@@ -43,8 +40,12 @@ impl LooksFile {
         let at = self.at.as_ref();
         let bad = |what: String| {
             let right = "rising numbers of quartets from 2 on, the last one the study's own";
-            let message =
-                format!("looks.at = {at:?}: {what}; give {right}, such as [2, {quartets}]");
+            let such = if quartets > 2 {
+                format!("such as [2, {quartets}]")
+            } else {
+                "which takes 3 quartets or more".to_owned()
+            };
+            let message = format!("looks.at = {at:?}: {what}; give {right}, {such}");
             Err((self.at.span(), message))
         };
         if at.last() != Some(&quartets) {

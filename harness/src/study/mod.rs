@@ -20,7 +20,7 @@ pub use file::{
     ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile, WorkloadFile,
 };
 pub use load::{Arm, Body, Study, Workload, archived_name};
-pub use looks::{ALPHA, Looks, LooksFile};
+pub use looks::{Looks, LooksFile};
 pub use plan::{Level, Plan, PlannedSession, Role, Step};
 pub use protocol::{ALONE, Limits, Phase, PhaseRequest, Protocol, Way, level_title};
 pub use protocol_file::{EachLevel, ProtocolFile, ProtocolKind};
