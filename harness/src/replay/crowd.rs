@@ -8,6 +8,9 @@ use std::thread;
 use super::RawResponse;
 use super::client::{Connection, Request};
 
+/// Most requests in flight at once: each has a thread of the client, which beyond it would be what
+/// is measured.
+pub const MOST_AT_ONCE: usize = 1024;
 /// A client thread only copies bytes.
 pub(super) const STACK_BYTES: usize = 256 << 10;
 
@@ -31,7 +34,7 @@ impl Crowd<'_> {
                 Ok(connection) => connection.exchange(&self.cancelled),
                 Err(failed) => *failed,
             };
-            if response.error.is_some() || response.status != Some(200) {
+            if response.failed() {
                 self.over.store(true, Ordering::SeqCst);
             }
             let mut responses = self

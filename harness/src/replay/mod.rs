@@ -13,7 +13,7 @@ mod sse;
 mod timed;
 
 pub use client::{Request, send};
-pub use crowd::send_with_workers;
+pub use crowd::{MOST_AT_ONCE, send_with_workers};
 pub use hash::{text_hash, token_hash};
 pub use interpret::RequestHeader;
 pub use prompt::{Exchange, PromptRecord};

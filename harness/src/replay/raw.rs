@@ -30,3 +30,10 @@ pub struct RawResponse {
     #[serde(skip)]
     pub body: Vec<u8>,
 }
+
+impl RawResponse {
+    /// Whether it is no whole answer with status 200.
+    pub(super) fn failed(&self) -> bool {
+        self.error.is_some() || self.status != Some(200)
+    }
+}

@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use super::RawResponse;
 use super::client::{Connection, Request};
-use super::crowd::STACK_BYTES;
+use super::crowd::{MOST_AT_ONCE, STACK_BYTES};
 use crate::host::now_ns;
 
 /// How long before its time a request gets its thread and its connection.
 const AHEAD_NS: u64 = 30_000_000;
-/// Most requests in flight: beyond it the client would be what is measured.
-const MOST_IN_FLIGHT: usize = 1024;
 /// Longest sleep between looks at the interrupt.
 const LOOK_EVERY_NS: u64 = 50_000_000;
 
@@ -47,9 +45,9 @@ pub fn send_on_schedule(
             if !sleep_until(due_ns.saturating_sub(AHEAD_NS), &stopped) {
                 break;
             }
-            if in_flight.fetch_add(1, Ordering::SeqCst) >= MOST_IN_FLIGHT {
+            if in_flight.fetch_add(1, Ordering::SeqCst) >= MOST_AT_ONCE {
                 refused = Some(io::Error::other(format!(
-                    "{MOST_IN_FLIGHT} requests are in flight and unanswered: the rate is far above what the server answers"
+                    "{MOST_AT_ONCE} requests are in flight and unanswered: the rate is far above what the server answers"
                 )));
                 break;
             }
@@ -61,8 +59,7 @@ pub fn send_on_schedule(
                     Ok(connection) => connection.exchange(&cancelled),
                     Err(failed) => *failed,
                 });
-                let failed = |r: &RawResponse| r.error.is_some() || r.status != Some(200);
-                if response.as_ref().is_some_and(failed) {
+                if response.as_ref().is_some_and(RawResponse::failed) {
                     over.store(true, Ordering::SeqCst);
                 }
                 in_flight.fetch_sub(1, Ordering::SeqCst);
