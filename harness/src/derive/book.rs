@@ -109,10 +109,7 @@ impl Figures {
 
     /// Levels and metrics, in the order of tables; a level is absent where there are none.
     pub fn rows(&self) -> Vec<(Option<String>, Metric)> {
-        let levels: Vec<Option<String>> = match self.protocol.levels() {
-            none if none.is_empty() => vec![None],
-            levels => levels.into_iter().map(Some).collect(),
-        };
+        let levels = self.protocol.places();
         let row = |level: &Option<String>| {
             let level = level.clone();
             self.metrics().iter().map(move |m| (level.clone(), *m))

@@ -10,7 +10,7 @@ use super::figure::{AnyFigure, Assumed, Calculated, Figure, Published, Unit};
 use super::session::{SessionFigures, Totals};
 use super::{Figures, Formula, Metric};
 use crate::stats::{MAX_QUARTETS, NoInterval, PairOrder};
-use crate::study::{Level, Plan};
+use crate::study::{Level, Plan, at_level};
 
 /// One metric of one arm against the study's first arm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,30 +41,17 @@ impl Comparison {
 
     /// Id of an arm's own figure of the metric.
     pub fn arm_figure(&self, arm: &str) -> String {
-        format!(
-            "arm/{arm}/{}",
-            at_level(self.level.as_deref(), self.metric.key())
-        )
+        let scope = at_level(&format!("arm/{arm}"), self.level.as_deref());
+        format!("{scope}/{}", self.metric.key())
     }
 
     /// The ratio of each pair of sessions, in the order of the plan.
     pub fn pair_ratios<'a>(&self, figures: &'a Figures) -> impl Iterator<Item = &'a Published> {
-        let end = format!(
-            "/{}-over-{}/{}/ratio",
-            self.other,
-            self.base,
-            at_level(self.level.as_deref(), self.metric.key())
-        );
+        let arms = format!("{}-over-{}", self.other, self.base);
+        let scope = at_level(&arms, self.level.as_deref());
+        let end = format!("/{scope}/{}/ratio", self.metric.key());
         let all = figures.all().iter();
         all.filter(move |f| f.id().starts_with("pair/") && f.id().ends_with(&end))
-    }
-}
-
-/// The last parts of an id: a metric, below its level where there is one.
-fn at_level(level: Option<&str>, key: &str) -> String {
-    match level {
-        Some(level) => format!("{level}/{key}"),
-        None => key.to_owned(),
     }
 }
 
@@ -194,12 +181,12 @@ fn compare_metric(
     base: &str,
     other: &str,
 ) -> Compared {
-    let level = subject.level.name.as_deref();
-    let key = at_level(level, subject.metric.key());
-    let prefix = format!("compare/{other}-over-{base}/{key}");
+    let arms = subject.level.scope(&format!("{other}-over-{base}"));
+    let what = format!("{arms}/{}", subject.metric.key());
+    let prefix = format!("compare/{what}");
     let mut effects: Vec<Figure<Calculated>> = Vec::new();
     for pair in pairs {
-        let scope = format!("pair/{:02}/{other}-over-{base}/{key}", pair.number);
+        let scope = format!("pair/{:02}/{what}", pair.number);
         let effect = pair.effect(book, subject, &scope);
         book.add(Figure::by(
             format!("{scope}/ratio"),
@@ -219,13 +206,13 @@ fn compare_metric(
         ]
         .map(|formula| (formula, inputs.clone())),
         Some(level) => {
-            let mut at_level: Vec<&dyn AnyFigure> = vec![level];
-            at_level.extend(&inputs);
+            let mut with_level: Vec<&dyn AnyFigure> = vec![level];
+            with_level.extend(&inputs);
             [
                 Formula::PairLowAt(orders.clone()),
                 Formula::PairHighAt(orders.clone()),
             ]
-            .map(|formula| (formula, at_level.clone()))
+            .map(|formula| (formula, with_level.clone()))
         }
     };
     let mut estimate = |end: &str, formula: Formula, inputs: &[&dyn AnyFigure]| {

@@ -3,6 +3,7 @@
 use super::book::Book;
 use super::figure::{AnyFigure, Calculated, Fact, Figure, Measured, Unit};
 use super::request::RequestFigures;
+use super::worst::PERCENTS;
 use super::{Formula, Metric};
 use crate::archive::SessionFacts;
 use crate::replay::RequestRecord;
@@ -275,7 +276,7 @@ pub(super) fn percentiles(
             let id = format!("{scope}/{name}");
             book.add(Figure::by(id, Unit::Seconds, &Formula::Median, &inputs));
         }
-        for percent in [90, 95, 99] {
+        for percent in PERCENTS {
             book.add(Figure::by(
                 format!("{scope}/{name}_p{percent}"),
                 Unit::Seconds,
@@ -292,7 +293,7 @@ pub(super) fn percentiles(
         &Formula::Median,
         &gaps,
     ));
-    for percent in [90, 95, 99] {
+    for percent in PERCENTS {
         book.add(Figure::over_column(
             format!("{scope}/itl_p{percent}"),
             Unit::Seconds,

@@ -9,7 +9,7 @@ use super::session::SessionFigures;
 use crate::archive::session_folder_name;
 use crate::study::{Level, Plan};
 
-/// The percentiles that are bounded.
+/// The percentiles that are shown, over requests and as bounds over sessions.
 pub const PERCENTS: [u8; 3] = [90, 95, 99];
 
 type Pick = fn(&RequestFigures) -> &dyn AnyFigure;

@@ -5,9 +5,10 @@ use plotters::prelude::*;
 
 use super::ReportError;
 use super::format::{MISSING, unit_text};
+use super::terminal::in_words;
 use crate::archive::Facts;
 use crate::derive::{Comparison, Figures, Metric, Unit, three_digits};
-use crate::study::{PlannedSession, Role, level_title};
+use crate::study::{PlannedSession, Role, at_level};
 
 /// Blue, orange and two more that differ in lightness too (Okabe and Ito's colour-blind safe set).
 const COLOURS: [RGBColor; 4] = [
@@ -72,13 +73,9 @@ pub(super) fn drawn_rate(figures: &Figures) -> Drawn {
 }
 
 impl Drawn {
-    /// For captions: `throughput at concurrency 4`.
+    /// For captions.
     pub(super) fn words(&self) -> String {
-        let metric = self.metric.title().to_lowercase();
-        match &self.level {
-            Some(level) => format!("{metric} at {}", level_title(level)),
-            None => metric,
-        }
+        in_words(self.metric, self.level.as_deref())
     }
 
     /// What there are so many of a second.
@@ -91,10 +88,8 @@ impl Drawn {
 
     /// Id of the figure of a session or an arm.
     fn figure(&self, of: &str) -> String {
-        match &self.level {
-            Some(level) => format!("{of}/{level}/{}", self.metric.key()),
-            None => format!("{of}/{}", self.metric.key()),
-        }
+        let scope = at_level(of, self.level.as_deref());
+        format!("{scope}/{}", self.metric.key())
     }
 }
 

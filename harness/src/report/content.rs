@@ -5,13 +5,13 @@ use super::detail;
 use super::format::{bare, range, with_unit};
 use super::page::{Block, Page, Table};
 use super::terminal::{
-    P, PAIRED, TOTALS, about_p, arm_figure, company, comparisons, leveled, metric_title, p,
-    quotient_heads, shows_p,
+    P, PAIRED, TOTALS, about_p, arm_figure, company, comparisons, in_words, leveled, metric_title,
+    p, quotient_heads, shows_p,
 };
 use crate::archive::{Facts, SessionFacts, short};
 use crate::derive::{Comparison, Figures, Label, detectable};
 use crate::stats::{Decision, against_margin};
-use crate::study::{Protocol, level_title};
+use crate::study::Protocol;
 
 /// What the report is made of.
 pub(super) struct Source<'a> {
@@ -125,11 +125,8 @@ pub(super) fn page(source: &Source<'_>) -> Page {
 
 /// The primary metric, with its level where there is one.
 pub(super) fn primary_in_words(figures: &Figures) -> String {
-    let metric = figures.primary().title().to_lowercase();
-    match figures.protocol().primary_level() {
-        Some(level) => format!("{metric} at {}", level_title(&level)),
-        None => metric,
-    }
+    let level = figures.protocol().primary_level();
+    in_words(figures.primary(), level.as_deref())
 }
 
 /// How requests were sent, where it is not one at a time.

@@ -5,7 +5,7 @@ use super::format::bare;
 use super::page::{Block, Table};
 use super::terminal::leveled;
 use crate::derive::{Formula, Metric, PERCENTS, WORST};
-use crate::study::{Protocol, Role, level_title};
+use crate::study::{Protocol, Role, at_level, level_title};
 
 /// Appends the detailed sections.
 pub(super) fn push(source: &Source<'_>, blocks: &mut Vec<Block>) {
@@ -100,24 +100,13 @@ fn requests(source: &Source<'_>) -> Table {
 
 /// Every level with every arm; the level is absent where there are none.
 fn level_arms(source: &Source<'_>) -> Vec<(Option<String>, String)> {
-    let names: Vec<Option<String>> = match source.figures.protocol().levels() {
-        none if none.is_empty() => vec![None],
-        names => names.into_iter().map(Some).collect(),
-    };
+    let names = source.figures.protocol().places();
     let arms = source.figures.arms();
     let all = names.iter().flat_map(|name| {
         let row = move |arm: &String| (name.clone(), arm.clone());
         arms.iter().map(row)
     });
     all.collect()
-}
-
-/// Where an arm's figures at a level are.
-fn scope(arm: &str, level: Option<&str>) -> String {
-    match level {
-        Some(level) => format!("arm/{arm}/{level}"),
-        None => format!("arm/{arm}"),
-    }
 }
 
 /// What each arm's levels come to, beyond the compared metrics.
@@ -152,7 +141,7 @@ fn levels(source: &Source<'_>) -> Vec<Block> {
     }
     let mut times = Table::new(&["Time", "Arm", "Median, s", "p90", "p95", "p99"], 2);
     for (name, arm) in level_arms(source) {
-        let scope = scope(&arm, name.as_deref());
+        let scope = at_level(&format!("arm/{arm}"), name.as_deref());
         let at = |metric: &str| bare(figures.get(&format!("{scope}/{metric}")));
         let title = name.as_deref().map(level_title).unwrap_or_default();
         let mut row = vec![title, arm.clone()];
@@ -199,7 +188,7 @@ fn bounds(source: &Source<'_>) -> Vec<Block> {
         .zip(["Time to first token, s", "Client wall, s"])
     {
         for (level, arm) in level_arms(source) {
-            let scope = scope(&arm, level.as_deref());
+            let scope = at_level(&format!("arm/{arm}"), level.as_deref());
             let at = |p: u8| figures.get(&format!("{scope}/{name}_p{p}_bound"));
             if at(90).is_some_and(|f| f.value().is_some()) {
                 let mut row = vec![leveled(title, level.as_deref()), arm];

@@ -3,7 +3,7 @@
 use super::content::primary_in_words;
 use super::format::{bare, range};
 use crate::derive::{Comparison, Figures, Metric, Published, three_digits};
-use crate::study::level_title;
+use crate::study::{at_level, level_title};
 
 /// Warnings, each arm's totals, the comparison by pairs of sessions, the verdict's sentence; a label
 /// letter after each value. Ends with a newline.
@@ -169,9 +169,19 @@ pub(super) fn comparisons<'a>(
 
 /// Id of an arm's own figure of a metric at a level.
 pub(super) fn arm_figure(arm: &str, level: Option<&str>, metric: Metric) -> String {
+    format!(
+        "{}/{}",
+        at_level(&format!("arm/{arm}"), level),
+        metric.key()
+    )
+}
+
+/// A metric in a sentence, with its level where there is one: `throughput at concurrency 4`.
+pub(super) fn in_words(metric: Metric, level: Option<&str>) -> String {
+    let metric = metric.title().to_lowercase();
     match level {
-        Some(level) => format!("arm/{arm}/{level}/{}", metric.key()),
-        None => format!("arm/{arm}/{}", metric.key()),
+        Some(level) => format!("{metric} at {}", level_title(level)),
+        None => metric,
     }
 }
 

@@ -22,5 +22,5 @@ pub use file::{
 pub use load::{Arm, Body, Study, Workload, archived_name};
 pub use looks::{Looks, LooksFile};
 pub use plan::{Level, Plan, PlannedSession, Role, Step};
-pub use protocol::{ALONE, Limits, Phase, PhaseRequest, Protocol, Way, level_title};
+pub use protocol::{ALONE, Limits, Phase, PhaseRequest, Protocol, Way, at_level, level_title};
 pub use protocol_file::{EachLevel, ProtocolFile, ProtocolKind};

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::protocol::{ALONE, Phase, Protocol, Way};
+use super::protocol::{ALONE, Phase, Protocol, Way, at_level};
 use super::{ExpectCached, Looks};
 use crate::archive::minor;
 
@@ -103,10 +103,7 @@ pub struct Level {
 impl Level {
     /// A figure's scope at this level.
     pub fn scope(&self, of: &str) -> String {
-        match &self.name {
-            Some(name) => format!("{of}/{name}"),
-            None => of.to_owned(),
-        }
+        at_level(of, self.name.as_deref())
     }
 }
 

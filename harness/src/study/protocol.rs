@@ -121,6 +121,14 @@ impl Phase {
     }
 }
 
+/// The scope of figures of something (`arm/A`) at a level; absent where there are no levels.
+pub fn at_level(of: &str, level: Option<&str>) -> String {
+    match level {
+        Some(level) => format!("{of}/{level}"),
+        None => of.to_owned(),
+    }
+}
+
 /// A level's name in words, for a row of a table: `concurrency 4`.
 pub fn level_title(name: &str) -> String {
     match name.split_at_checked(1) {
@@ -151,6 +159,14 @@ impl Protocol {
             Self::OpenLoop { rates_rps, .. } => {
                 rates_rps.iter().map(|rate| format!("r{rate}")).collect()
             }
+        }
+    }
+
+    /// Names of its levels, or one absent name where there are none: what figures stand at.
+    pub fn places(&self) -> Vec<Option<String>> {
+        match self.levels() {
+            none if none.is_empty() => vec![None],
+            levels => levels.into_iter().map(Some).collect(),
         }
     }
 

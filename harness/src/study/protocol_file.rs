@@ -8,9 +8,8 @@ use toml::Spanned;
 
 use super::file::{ExpectCached, WorkloadFile};
 use super::protocol::{Limits, Protocol};
+use crate::replay::MOST_AT_ONCE;
 
-/// Most requests in flight at once: each has a thread of the client.
-const MOST_AT_ONCE: usize = 1024;
 /// Most requests of a level.
 const MOST_REQUESTS: u32 = 100_000;
 /// Requests a second.
