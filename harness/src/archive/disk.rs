@@ -57,6 +57,17 @@ pub(super) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError
     sync_folder(path.parent().unwrap_or(Path::new(".")))
 }
 
+/// Writes a small file, with its folder, so that a reader sees the old one or the new one, never a
+/// part. Not fsynced: for what can be made again.
+pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let partial = path.with_extension("partial");
+    fs::write(&partial, bytes)?;
+    fs::rename(&partial, path)
+}
+
 /// Creates a file with these bytes and fsyncs it (no rename: for use inside a temporary folder).
 pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
     let mut file = File::create(path).map_err(ArchiveError::io("create", path))?;

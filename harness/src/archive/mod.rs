@@ -11,8 +11,8 @@ mod seal;
 mod session_writer;
 mod writer;
 
-pub(crate) use disk::short;
 pub use disk::{hash_file, sha256_hex};
+pub(crate) use disk::{replace_file, short};
 pub use error::ArchiveError;
 pub use event::Event;
 pub use format::{CHANGELOG, PREDICATE_TYPE, SCHEMA, STATEMENT_TYPE, minor};

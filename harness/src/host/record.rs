@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::HostFacts;
-use crate::archive::sha256_hex;
+use crate::archive::{replace_file, sha256_hex};
 
 /// Most A/A studies that are kept; older ones go.
 const KEPT: usize = 20;
@@ -100,15 +100,8 @@ impl HostRecord {
         let surplus = self.aa.len().saturating_sub(KEPT);
         self.aa.drain(..surplus);
         let place = Self::place(cache, host);
-        if let Some(folder) = place.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let partial = place.with_extension("partial");
-        fs::write(
-            &partial,
-            serde_json::to_vec_pretty(self).map_err(io::Error::other)?,
-        )?;
-        fs::rename(&partial, &place)?;
+        let bytes = serde_json::to_vec_pretty(self).map_err(io::Error::other)?;
+        replace_file(&place, &bytes)?;
         Ok(place)
     }
 }

@@ -1,12 +1,12 @@
 //! Hashes of large files, remembered while inode, size and modification time stay as they were.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::{FileFact, LaunchError};
-use crate::archive::hash_file;
+use crate::archive::{hash_file, replace_file};
 
 /// A cache of file hashes in one JSON file.
 #[derive(Debug)]
@@ -61,18 +61,8 @@ impl HashCache {
     /// Best effort: a cache that cannot be written costs time, not truth.
     fn save(&self) {
         let Some(file) = &self.file else { return };
-        let partial = file.with_extension("partial");
-        let written = file
-            .parent()
-            .map_or(Ok(()), fs::create_dir_all)
-            .and_then(|()| {
-                fs::write(
-                    &partial,
-                    serde_json::to_vec(&self.known).unwrap_or_default(),
-                )
-            })
-            .and_then(|()| fs::rename(&partial, file));
-        if let Err(e) = written {
+        let bytes = serde_json::to_vec(&self.known).map_err(io::Error::other);
+        if let Err(e) = bytes.and_then(|bytes| replace_file(file, &bytes)) {
             eprintln!(
                 "warning: cannot keep file hashes in {}: {e}",
                 file.display()

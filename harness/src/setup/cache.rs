@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::SetupError;
+use crate::archive::replace_file;
 
 /// The root of the checkout this program belongs to: the nearest folder above `start` that holds
 /// both crates, else the folder it was compiled in, if that is still there.
@@ -74,9 +75,7 @@ impl InstallLock {
 
 /// Writes a small file so that a reader sees the old one or the new one, never a part.
 pub(super) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), SetupError> {
-    let partial = path.with_extension("partial");
-    fs::write(&partial, bytes).map_err(SetupError::io("write", &partial))?;
-    fs::rename(&partial, path).map_err(SetupError::io("rename", &partial))
+    replace_file(path, bytes).map_err(SetupError::io("write", path))
 }
 
 #[cfg(test)]
