@@ -5,7 +5,7 @@ use serde_json::json;
 use super::args::CalibrateArgs;
 use super::{Exit, Failure};
 use crate::derive::three_digits;
-use crate::simulate::{Cell, Design, Noise, Rate, Setup, cell};
+use crate::simulate::{Cell, Design, Noise, Rate, Setup, cell, lines};
 use crate::stats::minimum_detectable_effect;
 
 /// Sizes of studies that are simulated, in quartets.
@@ -27,26 +27,24 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<Exit, Failure> {
     } else {
         args.quartets.clone()
     };
+    let mut lines = lines(&noises, &designs, &quartets).peekable();
+    if lines.peek().is_none() {
+        let message = "no design is of that size: looks need 3 quartets or more";
+        return Err(Failure::new(Exit::Usage, message));
+    }
     if !args.json {
         print!("{}", head(&setup));
     }
-    let mut cells = Vec::new();
-    for noise in noises {
-        if !args.json {
+    let mut cells: Vec<Cell> = Vec::new();
+    for (noise, design, quartets) in lines {
+        if !args.json && cells.last().is_none_or(|last| last.noise != noise) {
             println!("\n{}: {}", noise.name(), noise.explained());
         }
-        for &design in &designs {
-            for &quartets in &quartets {
-                if design.looks() && design.at(quartets).len() < 2 {
-                    continue;
-                }
-                let cell = cell(&setup, noise, design, quartets);
-                if !args.json {
-                    println!("{}", line(&cell));
-                }
-                cells.push(cell);
-            }
+        let cell = cell(&setup, noise, design, quartets);
+        if !args.json {
+            println!("{}", line(&cell));
         }
+        cells.push(cell);
     }
     if args.json {
         println!(

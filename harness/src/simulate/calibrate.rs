@@ -151,17 +151,18 @@ pub fn cell(setup: &Setup, noise: Noise, design: Design, quartets: u32) -> Cell 
     }
 }
 
-/// Simulates every line. Designs that look early need 6 quartets, for looks after 2 and 4.
-pub fn table(setup: &Setup, noises: &[Noise], designs: &[Design], quartets: &[u32]) -> Vec<Cell> {
-    let mut cells = Vec::new();
+/// The lines of a table: every noise with every design and size that there is such a design of.
+pub fn lines(
+    noises: &[Noise],
+    designs: &[Design],
+    quartets: &[u32],
+) -> impl Iterator<Item = (Noise, Design, u32)> {
+    let mut all = Vec::new();
     for &noise in noises {
         for &design in designs {
-            for &quartets in quartets {
-                if !design.looks() || design.at(quartets).len() > 1 {
-                    cells.push(cell(setup, noise, design, quartets));
-                }
-            }
+            let sizes = quartets.iter().filter(|quartets| design.fits(**quartets));
+            all.extend(sizes.map(|quartets| (noise, design, *quartets)));
         }
     }
-    cells
+    all.into_iter()
 }

@@ -59,6 +59,11 @@ impl Design {
         )
     }
 
+    /// Whether there is such a design of this size: looks are several.
+    pub fn fits(self, quartets: u32) -> bool {
+        !self.looks() || self.at(quartets).len() > 1
+    }
+
     /// After how many quartets it is looked at: thirds where it looks early and there are enough.
     pub fn at(self, quartets: u32) -> Vec<u32> {
         if !self.looks() {

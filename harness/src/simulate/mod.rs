@@ -6,7 +6,7 @@ mod noise;
 mod one;
 mod random;
 
-pub use calibrate::{Cell, Rate, Setup, cell, table};
+pub use calibrate::{Cell, Rate, Setup, cell, lines};
 pub use design::Design;
 pub use noise::Noise;
 pub use one::{Judged, judged};

@@ -1,7 +1,7 @@
 //! How often verdicts err, held by simulation: seeded, so every run gives the same figures.
 
 use palindrome_harness::derive::Label;
-use palindrome_harness::simulate::{Cell, Design, Noise, Setup, cell, table};
+use palindrome_harness::simulate::{Cell, Design, Noise, Setup, cell, lines};
 
 /// 4000 studies: the Monte-Carlo standard error of 5% is 0.34%.
 fn setup() -> Setup {
@@ -102,14 +102,13 @@ fn a_line_is_the_same_whatever_else_is_asked_for() {
         ..setup()
     };
     let alone = cell(&few, Noise::Spikes, Design::Mirrored, 4);
-    let all = table(
-        &few,
-        &[Noise::Gaussian, Noise::Spikes],
-        &[Design::Mirrored],
-        &[3, 4],
-    );
+    let noises = [Noise::Gaussian, Noise::Spikes];
+    let all: Vec<_> = lines(&noises, &[Design::Mirrored], &[3, 4])
+        .map(|(noise, design, quartets)| cell(&few, noise, design, quartets))
+        .collect();
     assert_eq!(all.len(), 4);
     assert_eq!(all[3], alone);
+    assert_eq!(lines(&noises, &[Design::LooksPocock], &[2]).count(), 0);
     let other = Setup { seed: 2, ..few };
     assert_ne!(cell(&other, Noise::Spikes, Design::Mirrored, 4), alone);
 }

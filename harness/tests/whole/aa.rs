@@ -147,6 +147,9 @@ fn what_cannot_be_run_twice_is_refused() {
     let ran = run(&room, &[&few[..], &["--json"]].concat()).expect(0);
     let line: Value = serde_json::from_str(&ran.out).expect("one JSON object");
     assert_eq!(line["cells"][0]["power"]["share"]["label"], "SIMULATED");
+    let none = "calibrate --simulate --studies 5 --design looks-pocock --quartets 2";
+    let ran = run(&room, &none.split(' ').collect::<Vec<_>>()).expect(2);
+    assert!(ran.err.contains("looks need 3 quartets"), "{}", ran.err);
     let ran = run(&room, &["calibrate"]).expect(2);
     assert!(ran.err.contains("say `--simulate`"), "{}", ran.err);
 }
