@@ -5,8 +5,8 @@ use super::detail;
 use super::format::{bare, range, with_unit};
 use super::page::{Block, Page, Table};
 use super::terminal::{
-    P, PAIRED, TOTALS, about_p, arm_figure, company, comparisons, in_words, leveled, metric_title,
-    p, quotient_heads, shows_p,
+    P, PAIRED, TOTALS, about_p, arm_figure, company, comparisons, leveled, metric_title, p,
+    primary_in_words, quotient_heads, shows_p,
 };
 use crate::archive::{Facts, SessionFacts, short};
 use crate::derive::{Comparison, Figures, Label, detectable};
@@ -121,12 +121,6 @@ pub(super) fn page(source: &Source<'_>) -> Page {
         question: question(source),
         blocks,
     }
-}
-
-/// The primary metric, with its level where there is one.
-pub(super) fn primary_in_words(figures: &Figures) -> String {
-    let level = figures.protocol().primary_level();
-    in_words(figures.primary(), level.as_deref())
 }
 
 /// How requests were sent, where it is not one at a time.

@@ -1,6 +1,5 @@
 //! The verdict as a table for a terminal: plain text, no colour.
 
-use super::content::primary_in_words;
 use super::format::{bare, range};
 use crate::derive::{Comparison, Figures, Metric, Published, three_digits};
 use crate::study::{at_level, level_title};
@@ -183,6 +182,12 @@ pub(super) fn in_words(metric: Metric, level: Option<&str>) -> String {
         Some(level) => format!("{metric} at {}", level_title(level)),
         None => metric,
     }
+}
+
+/// The primary metric, with its level where there is one.
+pub(super) fn primary_in_words(figures: &Figures) -> String {
+    let level = figures.protocol().primary_level();
+    in_words(figures.primary(), level.as_deref())
 }
 
 /// A row's title, with the level where there is one.
