@@ -7,7 +7,7 @@ use super::ArchiveError;
 
 /// `major.minor` written into every JSON document and line. A reader refuses a newer major and
 /// reads every older one; a newer minor only adds fields.
-pub const SCHEMA: &str = "1.1";
+pub const SCHEMA: &str = "1.2";
 
 /// Major part of [`SCHEMA`].
 const MAJOR: u32 = 1;
@@ -15,6 +15,10 @@ const MAJOR: u32 = 1;
 /// What changed in each version, newest first. An archive states its version in `plan.json`;
 /// figures and verdict are derived, and audited, as that version says.
 pub const CHANGELOG: &[(&str, &str)] = &[
+    (
+        "1.2",
+        "`derive` in the figures: the version of `derive` that published them, by which they are audited",
+    ),
     (
         "1.1",
         "figures: p and Holm-adjusted p, deviation of pairs, sessions that would settle the margin, bounds of percentiles; `looks` in the plan, `look` in the figures, absent where none is planned; protocols: `protocol` and `phases` in the plan, `phase` in a request's line, `protocol` and `alone` in the figures, absent where requests go one at a time",

@@ -47,6 +47,8 @@ pub struct Audit {
     pub figures: usize,
     /// Figures that rest on what could not be read, and so were not compared.
     pub figures_not_compared: usize,
+    /// Figures that newer versions than the archive's add; it does not have them.
+    pub figures_newer: usize,
     /// Events whose chain was followed.
     pub events: usize,
     /// What does not hold; empty when everything does.
@@ -121,6 +123,13 @@ impl fmt::Display for Audit {
                 f,
                 "{} figures were not compared: they rest on what cannot be read",
                 self.figures_not_compared
+            )?;
+        }
+        if self.figures_newer > 0 {
+            writeln!(
+                f,
+                "{} figures that this newer version adds are not in the archive",
+                self.figures_newer
             )?;
         }
         match self.mismatches.len() {

@@ -8,14 +8,13 @@ use super::Audit;
 use super::evidence::Evidence;
 use super::words::{differ, differences};
 use crate::archive::{Archive, manifest_bytes};
-use crate::derive::{Figures, Published, Verdict, derive};
+use crate::derive::{DERIVE, Figures, Published, Verdict, derive_as};
 
 const FILE: &str = "figures.json";
 
 /// Derives everything again from recomputed facts and compares to the last bit. What rests on
 /// facts that cannot be read is counted, not compared.
 pub(super) fn check(archive: &Archive, evidence: &Evidence, audit: &mut Audit) {
-    let again = derive(&evidence.facts);
     let published = match archive.figures() {
         Ok(Some(published)) => Some(published),
         Ok(None) => {
@@ -27,14 +26,36 @@ pub(super) fn check(archive: &Archive, evidence: &Evidence, audit: &mut Audit) {
             None
         }
     };
-    if let Some(published) = &published {
-        figures(published, &again, evidence, audit);
+    let version = published.as_ref().map_or(DERIVE, Figures::derive_version);
+    let again = derive_as(&evidence.facts, version);
+    if let Some(published) = &published
+        && is_known(archive, version, audit)
+    {
+        audit.figures_newer = again.later;
+        figures(published, &again.figures, evidence, audit);
         if evidence.is_whole() {
-            words(published, &again, audit);
+            words(published, &again.figures, audit);
         }
     }
+    let again = again.figures;
     let verdict = published.as_ref().unwrap_or(&again).verdict();
     manifest(archive, verdict, audit);
+}
+
+/// Whether figures of a version of `derive` can be derived again: not those of a newer program. The
+/// programs since format 1.2 all state the version.
+fn is_known(archive: &Archive, version: u32, audit: &mut Audit) -> bool {
+    let oldest = if archive.plan().minor() >= 2 { 2 } else { 1 };
+    if version > DERIVE {
+        let what = format!(
+            "found {version}, expected {DERIVE} at most: a newer palindrome can audit these figures"
+        );
+        audit.fail(FILE, "derive", what);
+    } else if version < oldest {
+        let what = format!("found {version}, expected {oldest} or more by plan.json's format");
+        audit.fail(FILE, "derive", what);
+    }
+    version <= DERIVE
 }
 
 fn figures(published: &Figures, again: &Figures, evidence: &Evidence, audit: &mut Audit) {

@@ -15,29 +15,74 @@ use super::metric::Metric;
 use super::request::{LimitFigures, engine_decode_name};
 use super::session::{SessionFigures, arm_figures, session_figures};
 use super::verdict::{Verdict, three_digits, verdict};
+use super::version::DERIVE;
 use super::worst::bounds;
 use crate::archive::Facts;
 use crate::stats::minimum_detectable_effect;
 use crate::study::{Plan, Protocol, Role, StudyFile};
 
-/// Figures as they are added.
-#[derive(Debug, Default)]
+/// Figures as they are added, for one version of `derive`.
+#[derive(Debug)]
 pub(super) struct Book {
     figures: Vec<Published>,
+    version: u32,
+    since: u32,
+    later: usize,
 }
 
 impl Book {
+    /// An empty one: figures that came after `version` are counted, not published.
+    pub(super) fn new(version: u32) -> Self {
+        Self {
+            figures: Vec::new(),
+            version,
+            since: 1,
+            later: 0,
+        }
+    }
+
     /// Publishes a figure and hands it back for use as an input.
     pub(super) fn add<L>(&mut self, figure: Figure<L>) -> Figure<L> {
-        self.figures.push(figure.published().clone());
+        if self.since <= self.version {
+            self.figures.push(figure.published().clone());
+        } else {
+            self.later += 1;
+        }
         figure
     }
+
+    /// The version that is derived: an existing figure's formula may depend on it.
+    #[allow(dead_code, reason = "no formula has changed yet")]
+    pub(super) fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// What is added within exists since a version of `derive`: archives of older ones lack it.
+    #[allow(dead_code, reason = "a version may add no figure")]
+    pub(super) fn since<T>(&mut self, version: u32, add: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.since;
+        self.since = before.max(version);
+        let added = add(self);
+        self.since = before;
+        added
+    }
+}
+
+/// What a version of `derive` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Derived {
+    /// Figures, and the words around them.
+    pub figures: Figures,
+    /// How many figures newer versions add to these.
+    pub later: usize,
 }
 
 /// `figures.json`: everything published of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     schema: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    derive: Option<u32>,
     study: String,
     arms: Vec<String>,
     verdict: Verdict,
@@ -70,6 +115,11 @@ impl Figures {
     /// `major.minor`.
     pub fn schema(&self) -> &str {
         &self.schema
+    }
+
+    /// The version of `derive` that these are of.
+    pub fn derive_version(&self) -> u32 {
+        self.derive.unwrap_or(1)
     }
 
     /// The study's name.
@@ -201,7 +251,12 @@ pub fn detectable(pairs: usize) -> String {
 
 /// Derives every figure. Pure: the same facts give the same bits on every machine.
 pub fn derive(facts: &Facts) -> Figures {
-    let mut book = Book::default();
+    derive_as(facts, DERIVE).figures
+}
+
+/// Derives the figures of a version of `derive`, for audits of what older programs published.
+pub fn derive_as(facts: &Facts, version: u32) -> Derived {
+    let mut book = Book::new(version);
     let limits = LimitFigures::of(&mut book, &facts.plan.protocol);
     let sessions: Vec<SessionFigures<'_>> = facts
         .sessions
@@ -266,6 +321,7 @@ pub fn derive(facts: &Facts) -> Figures {
     let expect_cached = file.as_ref().map(|f| f.workload.expect_cached);
     let mut figures = Figures {
         schema: facts.plan.schema.clone(),
+        derive: (version > 1).then_some(version),
         study: facts.plan.study.clone(),
         arms: arms.clone(),
         verdict: Verdict::default(),
@@ -276,8 +332,45 @@ pub fn derive(facts: &Facts) -> Figures {
         alone,
         question: file.and_then(|f| f.question),
         identity: identities(arms, &facts.sessions, class),
-        all: book.figures,
+        all: std::mem::take(&mut book.figures),
     };
     figures.verdict = verdict(facts, &figures, expect_cached);
-    figures
+    Derived {
+        figures,
+        later: book.later,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(version: u32) -> (Vec<String>, usize) {
+        let mut book = Book::new(version);
+        let figure =
+            |id: &str| Figure::reading(id.into(), Unit::Count, Fact::new("f.json", id, Some(1.0)));
+        book.add(figure("first"));
+        book.since(2, |book| {
+            let second = book.add(figure("second"));
+            book.since(3, |book| book.add(figure("third")));
+            // Within what is newer, nothing is older.
+            book.since(1, |book| book.add(figure("second too")));
+            assert_eq!(second.published().value(), Some(1.0));
+        });
+        book.add(figure("last"));
+        let ids = book.figures.iter().map(|f| f.id().to_owned()).collect();
+        (ids, book.later)
+    }
+
+    #[test]
+    fn a_version_publishes_what_it_knew_and_counts_the_rest() {
+        let owned = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+        assert_eq!(ids(1), (owned(&["first", "last"]), 3));
+        assert_eq!(
+            ids(2),
+            (owned(&["first", "second", "second too", "last"]), 1)
+        );
+        let all = owned(&["first", "second", "third", "second too", "last"]);
+        assert_eq!(ids(3), (all, 0));
+    }
 }

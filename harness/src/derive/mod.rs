@@ -14,10 +14,11 @@ mod metric;
 mod request;
 mod session;
 mod verdict;
+mod version;
 mod worst;
 
 pub use alone::Alone;
-pub use book::{Figures, derive, detectable};
+pub use book::{Derived, Figures, derive, derive_as, detectable};
 pub use compare::Comparison;
 pub use figure::{
     AnyFigure, Assumed, Calculated, Fact, Figure, Label, Measured, Published, Simulated, Unit,
@@ -28,4 +29,5 @@ pub use identity::{HashKind, Identity};
 pub use look::{Look, ended_by_look, followed};
 pub use metric::Metric;
 pub use verdict::{Verdict, three_digits};
+pub use version::{DERIVE, DERIVE_CHANGELOG};
 pub use worst::{PERCENTS, WORST};
