@@ -37,6 +37,8 @@ pub(super) const REQUESTS: &str = "requests.jsonl";
 pub(super) const PROMPTS: &str = "prompts.jsonl";
 /// Telemetry.
 pub(super) const HOST_SAMPLES: &str = "host.jsonl";
+/// What the server said of itself and its process showed; absent in older archives.
+pub(super) const READBACK: &str = "readback.json";
 /// What the server printed.
 pub(super) const SERVER_LOG: &str = "server.log";
 /// Raw responses.

@@ -12,19 +12,22 @@ use super::event::{self, Event};
 use super::format::check_schema;
 use super::json;
 use super::layout::{
-    END, EVENTS, FIGURES, HOST, HOST_SAMPLES, LAUNCH, MANIFEST, PLAN, PROMPTS, REQUESTS, SEAL,
-    SESSIONS, STREAMS, STUDY, WORKLOAD, session_folder_name,
+    END, EVENTS, FIGURES, HOST, HOST_SAMPLES, LAUNCH, MANIFEST, PLAN, PROMPTS, READBACK, REQUESTS,
+    SEAL, SERVER_LOG, SESSIONS, STREAMS, STUDY, WORKLOAD, session_folder_name,
 };
 use super::seal::Manifest;
 use crate::derive::Figures;
 use crate::host::{HostFacts, HostSample};
 use crate::replay::{PromptRecord, RawResponse, RequestRecord};
-use crate::server::LaunchFacts;
+use crate::server::{LaunchFacts, Readback};
 use crate::session::SessionEnd;
 use crate::study::{Plan, PlannedSession};
 
 /// Longest raw stream that is unpacked; a larger one is an error, not an allocation.
 const STREAM_LIMIT_BYTES: u64 = 1 << 30;
+
+/// How much of a server's log is read for settings: it tells them first.
+const LOG_LIMIT_BYTES: usize = 1 << 20;
 
 /// Everything that figures are derived from.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +55,8 @@ pub struct SessionFacts {
     pub requests: Vec<RequestRecord>,
     /// Prompts asked for after the last answer; none where the server's answers show their hashes.
     pub prompts: Vec<PromptRecord>,
+    /// What was read back of the server; absent in archives before that.
+    pub readback: Option<Readback>,
     /// Telemetry.
     pub samples: Vec<HostSample>,
     /// How it ended.
@@ -159,6 +164,7 @@ impl Archive {
             launch: self.launch(planned)?,
             requests: self.requests(planned)?,
             prompts: self.prompts(planned)?,
+            readback: self.readback(planned)?,
             samples: self.samples(planned)?,
             end: self.end(planned)?,
         })
@@ -187,6 +193,20 @@ impl Archive {
         } else {
             Ok(Vec::new())
         }
+    }
+
+    /// Reads a session's `readback.json` with the beginning of its `server.log`; absent where it was
+    /// not read back.
+    pub fn readback(&self, planned: &PlannedSession) -> Result<Option<Readback>, ArchiveError> {
+        let file = session_file(planned, READBACK);
+        if !self.path.join(&file).exists() {
+            return Ok(None);
+        }
+        let mut readback: Readback = read_document(&self.path, &file)?;
+        let log = self.read(&session_file(planned, SERVER_LOG))?;
+        let log = &log[..log.len().min(LOG_LIMIT_BYTES)];
+        readback.log = String::from_utf8_lossy(log).into_owned();
+        Ok(Some(readback))
     }
 
     /// Reads a session's `host.jsonl`.

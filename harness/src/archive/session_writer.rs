@@ -15,12 +15,12 @@ use super::event::EventLog;
 use super::format::{SCHEMA, check_schema, document, line};
 use super::json;
 use super::layout::{
-    END, HOST_SAMPLES, LAUNCH, PROMPTS, REQUESTS, SERVER_LOG, SESSION, STREAMS, list_files,
-    session_folder_name,
+    END, HOST_SAMPLES, LAUNCH, PROMPTS, READBACK, REQUESTS, SERVER_LOG, SESSION, STREAMS,
+    list_files, session_folder_name,
 };
 use crate::host::HostSample;
 use crate::replay::{PromptRecord, RawResponse, RequestRecord};
-use crate::server::LaunchFacts;
+use crate::server::{LaunchFacts, Readback};
 use crate::session::SessionEnd;
 use crate::study::PlannedSession;
 
@@ -166,6 +166,12 @@ impl SessionWriter {
             &line(HOST_SAMPLES, sample)?,
             false,
         )
+    }
+
+    /// Writes `readback.json`; again replaces it (the process before the stop).
+    pub fn readback(&self, facts: &Readback) -> Result<(), ArchiveError> {
+        let bytes = document(READBACK, facts)?;
+        write_synced(&self.temporary.join(READBACK), &bytes)
     }
 
     /// Writes `prompts.jsonl`, whole, fsynced.

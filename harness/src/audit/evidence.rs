@@ -101,6 +101,7 @@ impl Reading<'_> {
         let requests = self.keep(&at("requests.jsonl"), archive.requests(planned));
         let end = self.keep(&at("end.json"), archive.end(planned));
         let prompts = self.or_empty(&at("prompts.jsonl"), archive.prompts(planned));
+        let readback = self.keep(&at("readback.json"), archive.readback(planned));
         let samples = self.or_empty(&at("host.jsonl"), archive.samples(planned));
         let (Some(launch), Some(requests), Some(end)) = (launch, requests, end) else {
             self.unreadable.insert(format!("{folder}/"));
@@ -111,6 +112,7 @@ impl Reading<'_> {
             launch,
             requests,
             prompts,
+            readback: readback.flatten(),
             samples,
             end,
         })

@@ -12,8 +12,10 @@ use super::figure::{AnyFigure, Fact, Figure, Published, Unit};
 use super::identity::{Identity, identities};
 use super::look::Look;
 use super::metric::Metric;
+use super::noise::{Noise, noise};
 use super::request::{LimitFigures, engine_decode_name};
 use super::session::{SessionFigures, arm_figures, session_figures};
+use super::settings::{SessionSettings, session_settings};
 use super::verdict::{Verdict, three_digits, verdict};
 use super::version::DERIVE;
 use super::worst::bounds;
@@ -97,6 +99,10 @@ pub struct Figures {
     identity: Vec<Identity>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     alone: Vec<Alone>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    settings: Vec<SessionSettings>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    noise: Vec<Noise>,
     #[serde(rename = "figures")]
     all: Vec<Published>,
 }
@@ -177,6 +183,17 @@ impl Figures {
     /// Answers in company next to the same requests alone, by arm; none where a study does not ask.
     pub fn alone(&self) -> &[Alone] {
         &self.alone
+    }
+
+    /// What each session's server really did, next to what was expected; none in older archives.
+    pub fn settings(&self) -> &[SessionSettings] {
+        &self.settings
+    }
+
+    /// What else happened on the machine while sessions were measured, by session; none in older
+    /// archives.
+    pub fn noise(&self) -> &[Noise] {
+        &self.noise
     }
 
     /// Comparisons of hashes that break what the study declares: an arm that did not repeat itself.
@@ -330,6 +347,8 @@ pub fn derive_as(facts: &Facts, version: u32) -> Derived {
         primary,
         protocol: facts.plan.protocol.clone(),
         alone,
+        settings: session_settings(facts, file.as_ref()),
+        noise: noise(facts, file.as_ref()),
         question: file.and_then(|f| f.question),
         identity: identities(arms, &facts.sessions, class),
         all: std::mem::take(&mut book.figures),

@@ -48,6 +48,10 @@ pub enum Unit {
     RequestsPerSecond,
     /// Bytes.
     Bytes,
+    /// Joules.
+    Joules,
+    /// Joules a token.
+    JoulesPerToken,
     /// A plain count.
     Count,
     /// Second arm over first arm, or a share; no unit.
@@ -197,6 +201,19 @@ impl Figure<Measured> {
             Label::Measured,
             "counted",
             facts.iter().map(|f| f.reference.clone()).collect(),
+        )
+    }
+
+    /// How much a counter rose over its readings in order, where it starts again at its range.
+    pub fn risen(id: String, unit: Unit, fact: Fact) -> Self {
+        let inputs = vec![fact.reference];
+        Self::make(
+            id,
+            fact.value,
+            unit,
+            Label::Measured,
+            "counter-rise",
+            inputs,
         )
     }
 

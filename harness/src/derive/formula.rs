@@ -34,6 +34,8 @@ pub enum Formula {
     PooledPercentile(u8, usize),
     /// 1 where each first of two inputs is at most the second, else 0.
     Within,
+    /// Power over time: pairs of a time in nanoseconds and a power in microwatts, in order.
+    PowerOverTime,
     /// ln(second / first).
     LogRatio,
     /// exp.
@@ -97,6 +99,7 @@ impl Formula {
                 format!("pooled-percentile({percent};{requests})")
             }
             Self::Within => "within".into(),
+            Self::PowerOverTime => "power-over-time".into(),
             Self::LogRatio => "log-ratio".into(),
             Self::Exp => "exp".into(),
             Self::PairEffect(orders) => with("pair-order-theta", orders),
@@ -131,6 +134,11 @@ impl Formula {
                 "how many of the recorded facts are there, or, of hashes, are equal two by two",
             ),
             ("interval", "second clock reading minus first"),
+            (
+                "counter-rise",
+                "how much a counter rose from the last sample before the first request to the first one after the last \
+                 answer; at its range it starts again from 0",
+            ),
             ("difference", "first minus second"),
             (
                 "tokens-after-first",
@@ -169,6 +177,10 @@ impl Formula {
                 "within",
                 "1 where each time is at most the limit that stands after it, else 0; a request of one token has no time \
                  per output token, and no limit on it",
+            ),
+            (
+                "power-over-time",
+                "power between two samples taken as the mean of both, times the time between them, added up",
             ),
             ("log-ratio", "ln(second / first)"),
             ("exp", "e to the power of the input"),
@@ -255,6 +267,14 @@ impl Formula {
                 let met = v.chunks(2).all(|pair| pair[0] <= pair[1]);
                 Some(f64::from(u8::from(met)))
             }
+            (Self::PowerOverTime, _) if v.len().is_multiple_of(2) && v.len() >= 4 => {
+                let readings: Vec<(f64, f64)> = v.chunks(2).map(|r| (r[0], r[1])).collect();
+                let joules = readings.windows(2).map(|pair| {
+                    let ((t0, p0), (t1, p1)) = (pair[0], pair[1]);
+                    (t1 - t0) / 1e9 * f64::midpoint(p0, p1) / 1e6
+                });
+                Some(joules.sum())
+            }
             (Self::LogRatio, [a, b]) => (*a > 0.0 && *b > 0.0).then(|| libm::log(b / a)),
             (Self::Exp, [x]) => Some(libm::exp(*x)),
             (Self::PairEffect(orders), _) => fit(orders, v).map(|e| e.theta),
@@ -326,6 +346,7 @@ mod tests {
             Formula::Percentile(90),
             Formula::PooledPercentile(90, 29),
             Formula::Within,
+            Formula::PowerOverTime,
             Formula::LogRatio,
             Formula::Exp,
             Formula::PairEffect(orders.clone()),
@@ -365,6 +386,9 @@ mod tests {
         assert_eq!(Formula::LogRatio.apply(&[0.0, 1.0]), None);
         assert_eq!(Formula::Median.apply(&[]), None);
         assert_eq!(Formula::AfterFirst.apply(&[0.0]), None);
+        assert_eq!(Formula::PowerOverTime.apply(&[0.0, 5e6]), None);
+        let watts = [0.0, 4e6, 1e9, 6e6, 3e9, 6e6];
+        assert_eq!(Formula::PowerOverTime.apply(&watts), Some(17.0));
         assert_eq!(Formula::SumOverSum.apply(&[6.0, 4.0, 1.0, 1.0]), Some(5.0));
     }
 }

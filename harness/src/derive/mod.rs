@@ -3,6 +3,7 @@
 mod alone;
 mod book;
 mod compare;
+mod energy;
 mod family;
 mod figure;
 mod foresee;
@@ -11,8 +12,10 @@ mod group;
 mod identity;
 mod look;
 mod metric;
+mod noise;
 mod request;
 mod session;
+mod settings;
 mod verdict;
 mod version;
 mod worst;
@@ -28,6 +31,12 @@ pub use formula::Formula;
 pub use identity::{HashKind, Identity};
 pub use look::{Look, ended_by_look, followed};
 pub use metric::Metric;
+pub use noise::{Limits, NOISE_RULES, Noise, NoiseKind};
+pub(crate) use settings::shown;
+pub use settings::{
+    Asked, By, SessionSettings, Setting, Terms, Verdicted, broken_terms, gists, settings,
+    unused_instructions,
+};
 pub use verdict::{Verdict, three_digits};
 pub use version::{DERIVE, DERIVE_CHANGELOG};
 pub use worst::{PERCENTS, WORST};

@@ -17,7 +17,9 @@ pub(super) struct RequestFigures {
     pub(super) decode_rate: Figure<Calculated>,
     pub(super) fresh_prompt_tokens: Figure<Calculated>,
     pub(super) prompt_rate: Figure<Calculated>,
+    pub(super) first_byte: Figure<Measured>,
     pub(super) ttft: Figure<Measured>,
+    pub(super) first_content: Figure<Measured>,
     pub(super) wall: Figure<Measured>,
     pub(super) engine_prompt_tokens: Figure<Measured>,
     pub(super) engine_prompt_ms: Figure<Measured>,
@@ -26,7 +28,8 @@ pub(super) struct RequestFigures {
     pub(super) generated: Figure<Measured>,
     pub(super) prompt: Figure<Measured>,
     pub(super) cached: Figure<Measured>,
-    /// Seconds a token after the first event; absent where the protocol is the default.
+    /// Seconds a token after the first event; absent in older archives where the protocol is the
+    /// default.
     pub(super) tpot: Option<Figure<Calculated>>,
     /// From when it was due to when it was sent; absent where requests have no times.
     pub(super) late: Option<Figure<Measured>>,
@@ -165,9 +168,9 @@ pub(super) fn request_figures(
     let mut timer = |metric: &str, from: Fact, field: &str, to: Option<u64>| {
         book.add(Figure::interval(id(metric), from, whole(field, to)))
     };
-    timer("first_byte", sent(), "first_byte_ns", r.first_byte_ns);
+    let first_byte = timer("first_byte", sent(), "first_byte_ns", r.first_byte_ns);
     let ttft = timer("ttft", sent(), "first_token_ns", r.first_token_ns);
-    timer(
+    let first_content = timer(
         "first_content",
         sent(),
         "first_content_ns",
@@ -210,7 +213,7 @@ pub(super) fn request_figures(
         &Formula::Quotient,
         &[&decode_tokens, &decode_seconds],
     );
-    let tpot = r.phase.is_some().then(|| {
+    let tpot = (r.phase.is_some() || session.readback.is_some()).then(|| {
         let inputs: [&dyn AnyFigure; 2] = [&decode_seconds, &decode_tokens];
         by("tpot", Unit::Seconds, &Formula::Quotient, &inputs)
     });
@@ -262,7 +265,9 @@ pub(super) fn request_figures(
         decode_rate,
         fresh_prompt_tokens,
         prompt_rate,
+        first_byte,
         ttft,
+        first_content,
         wall,
         engine_prompt_tokens,
         engine_prompt_ms,

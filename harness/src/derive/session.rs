@@ -1,6 +1,7 @@
 //! Figures of one session and of one arm.
 
 use super::book::Book;
+use super::energy::{SessionEnergy, arm_energy, session_energy};
 use super::figure::{AnyFigure, Calculated, Fact, Figure, Measured, Unit};
 use super::group::{Group, group, late, loads, percentiles};
 use super::request::{LimitFigures, RequestFigures, engine_decode_name, request_figures};
@@ -18,6 +19,8 @@ pub(super) struct SessionFigures<'a> {
     ready: Figure<Measured>,
     peak_rss: Figure<Measured>,
     cpu: Figure<Calculated>,
+    /// Absent in older archives, as all that is newer than them.
+    energy: Option<SessionEnergy>,
 }
 
 impl SessionFigures<'_> {
@@ -295,6 +298,10 @@ pub(super) fn session_figures<'a>(
         &[&user, &system],
     ));
     telemetry(book, &scope, &name, &session.samples);
+    let energy = session_energy(book, session, &requests);
+    if energy.is_some() {
+        times(book, &scope, plan, &scored);
+    }
     SessionFigures {
         planned: &session.planned,
         requests,
@@ -302,6 +309,24 @@ pub(super) fn session_figures<'a>(
         ready,
         peak_rss,
         cpu,
+        energy,
+    }
+}
+
+/// Publishes the times of answers beyond the compared ones: first byte and first content, and where
+/// levels do not show them, percentiles of times of requests and of gaps between tokens.
+fn times(book: &mut Book, scope: &str, plan: &Plan, requests: &[&RequestFigures]) {
+    let picks: [(&str, Pick); 2] = [
+        ("first_byte", |r| &r.first_byte),
+        ("first_content", |r| &r.first_content),
+    ];
+    for (name, pick) in picks {
+        let inputs: Vec<&dyn AnyFigure> = requests.iter().map(|r| pick(r)).collect();
+        let id = format!("{scope}/{name}");
+        book.add(Figure::by(id, Unit::Seconds, &Formula::Median, &inputs));
+    }
+    if plan.protocol.is_fresh() {
+        percentiles(book, scope, Metric::of(&plan.protocol), requests);
     }
 }
 
@@ -376,6 +401,11 @@ pub(super) fn arm_figures(
     });
     over("peak_rss", Unit::Bytes, &Formula::Largest, |s| &s.peak_rss);
     over("cpu", Unit::Milliseconds, &Formula::Median, |s| &s.cpu);
+    let energies: Vec<&SessionEnergy> = sessions.iter().filter_map(|s| s.energy.as_ref()).collect();
+    if !energies.is_empty() {
+        arm_energy(book, arm, &energies);
+        times(book, &scope, plan, &requests);
+    }
     let mut indices: Vec<u32> = requests.iter().map(|r| r.index).collect();
     indices.sort_unstable();
     indices.dedup();

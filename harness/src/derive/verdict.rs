@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Comparison, Figures, HashKind, Metric, Unit};
+use super::{Comparison, Figures, HashKind, Metric, Unit, noise, settings};
 use crate::archive::{Facts, short};
 use crate::replay::{RequestRecord, TokenSource};
 use crate::server::{LaunchFacts, ServerKind, StopMode};
@@ -199,7 +199,7 @@ fn totals(metric: Metric, (other, base): (f64, f64), quotient: f64, ratio: f64) 
 }
 
 fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
-    let mut out = Vec::new();
+    let mut out = settings::warnings(facts, figures.settings());
     for arm in &facts.plan.arms {
         if let Some(session) = facts.sessions.iter().find(|s| s.planned.arm == *arm) {
             out.extend(build_warning(arm, &session.launch));
@@ -246,6 +246,7 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
             }
         }
     }
+    out.extend(noise::warning(figures.noise()));
     out.extend(apart(facts));
     out.extend(late(facts, figures));
     out.extend(crowded(facts, figures));

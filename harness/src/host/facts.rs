@@ -101,4 +101,66 @@ pub struct HostSample {
     pub cpu_mhz: Option<f64>,
     /// Hottest thermal zone.
     pub celsius: Option<f64>,
+    /// Share of CPU time that the hypervisor gave to others since the sample before, 0 to 1.
+    pub cpu_steal: Option<f64>,
+    /// Bytes read back from swap since boot.
+    pub swap_in_bytes: Option<u64>,
+    /// Bytes written to swap since boot.
+    pub swap_out_bytes: Option<u64>,
+    /// Thermal throttling events of all CPUs since boot.
+    pub thermal_throttles: Option<u64>,
+    /// Time that a CPU limit on this program's group (the servers' too) held it back, in all.
+    pub cgroup_throttled_ns: Option<u64>,
+    /// Energy counters; absent in the file where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Vec<EnergyCounter>>,
+    /// Power of devices that count no energy; absent in the file where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<Vec<PowerReading>>,
+    /// What other processes used, about once a second; absent in the other samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<OtherProcesses>,
+}
+
+/// A counter of energy as it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnergyCounter {
+    /// `package-0`, `dram-0`, `psys`, or a GPU's driver and place.
+    pub device: String,
+    /// Energy so far.
+    pub microjoules: u64,
+    /// Where it starts again from 0; absent where it does not, or does not say.
+    pub range_microjoules: Option<u64>,
+}
+
+/// Power at a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PowerReading {
+    /// As of [`EnergyCounter`].
+    pub device: String,
+    /// Power, or its driver's own short average.
+    pub microwatts: u64,
+}
+
+/// CPU time of processes that are neither this program nor its servers. One that began and ended
+/// between two looks is not seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherProcesses {
+    /// When it was looked before; monotonic.
+    pub since_ns: u64,
+    /// CPU time of all of them since.
+    pub cpu_ms: u64,
+    /// Those that used the most, at most three.
+    pub most: Vec<OtherProcess>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherProcess {
+    /// Process id.
+    pub pid: u32,
+    /// Its program's name, as the kernel has it.
+    pub name: String,
+    /// CPU time since the last look.
+    pub cpu_ms: u64,
 }

@@ -1,25 +1,10 @@
 //! Guards: a session starts on a machine that is fit for it, or not at all.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use super::clock::now_ns;
-use super::proc::{load1, logical_cpus, meminfo, pressure_some10};
+use super::machine::machine;
 use crate::study::Guards;
-
-/// Programs that would share the machine with a server under test.
-const INFERENCE_SERVERS: &[&str] = &[
-    "llama-server",
-    "llama-cli",
-    "palindrome-engine",
-    "ollama",
-    "vllm",
-    "koboldcpp",
-    "llamafile",
-    "text-generation",
-    "sglang",
-    "tabbyapi",
-];
 
 /// What the guards look at.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,14 +26,7 @@ pub struct Readings {
 impl Readings {
     /// Reads this machine.
     pub fn take() -> Self {
-        Self {
-            available_bytes: meminfo().get("MemAvailable").copied(),
-            load1: load1(),
-            logical_cpus: logical_cpus(),
-            psi_cpu_some10: pressure_some10("cpu"),
-            psi_memory_some10: pressure_some10("memory"),
-            servers: running_servers(),
-        }
+        machine().readings()
     }
 
     /// Other work that would slow a study started now: more waiting to run than there are
@@ -168,65 +146,9 @@ pub fn wait_until_fit(
     }
 }
 
-/// Other processes whose program, or whose script for an interpreter, is a known server.
-fn running_servers() -> Vec<(String, u32)> {
-    let Ok(folder) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for entry in folder.flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|n| n.parse::<u32>().ok())
-        else {
-            continue;
-        };
-        if pid == std::process::id() {
-            continue;
-        }
-        let Ok(command) = fs::read(entry.path().join("cmdline")) else {
-            continue;
-        };
-        let args: Vec<String> = command
-            .split(|b| *b == 0)
-            .map(|a| String::from_utf8_lossy(a).into_owned())
-            .collect();
-        if let Some(name) = server_name(&args) {
-            found.push((name, pid));
-        }
-    }
-    found.sort();
-    found
-}
-
-/// The server's name in a command line: its program, or an interpreter's first script or module.
-fn server_name(args: &[String]) -> Option<String> {
-    let base = |arg: &str| arg.rsplit('/').next().unwrap_or(arg).to_owned();
-    let program = base(args.first()?);
-    let candidate = if program.starts_with("python") {
-        let rest = &args[1..];
-        match rest.iter().position(|a| a == "-m") {
-            Some(at) => rest.get(at + 1).cloned(),
-            None => rest.iter().find(|a| !a.starts_with('-')).map(|a| base(a)),
-        }?
-    } else {
-        program
-    };
-    let stem = candidate.split('.').next().unwrap_or(&candidate).to_owned();
-    INFERENCE_SERVERS
-        .iter()
-        .any(|s| stem == *s || stem.starts_with(&format!("{s}-")))
-        .then_some(stem)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn args(line: &str) -> Vec<String> {
-        line.split(' ').map(str::to_owned).collect()
-    }
 
     #[test]
     fn other_work_is_more_than_the_processors_can_do() {
@@ -243,25 +165,5 @@ mod tests {
         assert_eq!(at(Some(2.0), Some(2)).other_work(), None);
         assert_eq!(at(Some(9.0), None).other_work(), None);
         assert_eq!(at(None, Some(2)).other_work(), None);
-    }
-
-    #[test]
-    fn servers_are_known_by_program_or_script() {
-        let name = |line: &str| server_name(&args(line));
-        assert_eq!(
-            name("/opt/llama.cpp/llama-server -m x"),
-            Some("llama-server".into())
-        );
-        assert_eq!(
-            name("python3 -m vllm.entrypoints.openai"),
-            Some("vllm".into())
-        );
-        assert_eq!(
-            name("/usr/bin/python3 -u /opt/sglang.py"),
-            Some("sglang".into())
-        );
-        assert_eq!(name("ollama serve"), Some("ollama".into()));
-        assert_eq!(name("vim llama-server.log"), None);
-        assert_eq!(name("grep ollama"), None);
     }
 }

@@ -25,12 +25,15 @@ pub struct RequestHeader {
     pub phase: Option<String>,
     /// When it was to be sent, monotonic; absent where the plan gives no times.
     pub due_ns: Option<u64>,
+    /// Whether gaps between tokens are recorded where requests go one at a time too.
+    pub gaps: bool,
 }
 
 impl RequestRecord {
     /// A record of a request: the given facts and everything that the raw response says. Never
     /// fails: what is wrong with a response is a fact too (`error`).
     pub fn assemble(header: RequestHeader, raw: &RawResponse, kind: ServerKind) -> Self {
+        let gaps = header.gaps || header.phase.is_some();
         let mut record = Self {
             index: header.index,
             body: header.body,
@@ -66,7 +69,7 @@ impl RequestRecord {
             .is_some_and(|t| t.starts_with("text/event-stream"));
         let problem = match raw.status {
             None => Some("no HTTP response".to_owned()),
-            Some(200) if streamed => read_stream(raw, kind, &mut record),
+            Some(200) if streamed => read_stream(raw, kind, gaps, &mut record),
             Some(200) => read_whole(raw, kind, &mut record),
             Some(status) => Some(format!("HTTP {status}: {}", refusal(&raw.body))),
         };
@@ -79,6 +82,12 @@ impl RequestRecord {
     /// compares the two.
     #[must_use]
     pub fn recompute(&self, raw: &RawResponse, kind: ServerKind) -> Self {
+        self.recompute_with(raw, kind, false)
+    }
+
+    /// The same; `gaps` as of [`RequestHeader::gaps`].
+    #[must_use]
+    pub fn recompute_with(&self, raw: &RawResponse, kind: ServerKind, gaps: bool) -> Self {
         let header = RequestHeader {
             index: self.index,
             body: self.body.clone(),
@@ -87,6 +96,7 @@ impl RequestRecord {
             stream: self.stream.clone(),
             phase: self.phase.clone(),
             due_ns: self.due_ns,
+            gaps,
         };
         Self::assemble(header, raw, kind)
     }
@@ -98,7 +108,12 @@ fn arrived(raw: &RawResponse, end: u64) -> Option<u64> {
     raw.arrivals.get(at).map(|a| a.ns)
 }
 
-fn read_stream(raw: &RawResponse, kind: ServerKind, seen: &mut RequestRecord) -> Option<String> {
+fn read_stream(
+    raw: &RawResponse,
+    kind: ServerKind,
+    gaps: bool,
+    seen: &mut RequestRecord,
+) -> Option<String> {
     let (events, bad_end) = parse_sse(&raw.body);
     let mut answer = Answer::default();
     let mut bearing = 0_u64;
@@ -133,7 +148,7 @@ fn read_stream(raw: &RawResponse, kind: ServerKind, seen: &mut RequestRecord) ->
             if piece.shows_content() && seen.first_content_ns.is_none() {
                 seen.first_content_ns = ns;
             }
-            if let (Some(before), Some(ns), Some(_)) = (seen.last_token_ns, ns, &seen.phase) {
+            if let (Some(before), Some(ns), true) = (seen.last_token_ns, ns, gaps) {
                 seen.token_gaps_ns.push(ns.saturating_sub(before));
             }
             seen.last_token_ns = ns;

@@ -78,8 +78,8 @@ pub struct RequestRecord {
     /// How that is known; `events` means that one token was assumed.
     #[serde(default)]
     pub first_event_source: Option<TokenSource>,
-    /// Nanoseconds from each event that carries tokens to the next one; left out where the protocol
-    /// is the default.
+    /// Nanoseconds from each event that carries tokens to the next one; left out in older archives
+    /// where the protocol is the default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub token_gaps_ns: Vec<u64>,
     /// As the server gave it.

@@ -8,6 +8,7 @@ use super::terminal::{
     P, PAIRED, TOTALS, about_p, arm_figure, company, comparisons, leveled, metric_title, p,
     primary_in_words, quotient_heads, shows_p,
 };
+use super::{settings, usage};
 use crate::archive::{Facts, SessionFacts, short};
 use crate::derive::{Comparison, Figures, Label, detectable};
 use crate::stats::{Decision, against_margin};
@@ -113,6 +114,7 @@ pub(super) fn page(source: &Source<'_>) -> Page {
     blocks.push(Block::List(figures.verdict().does_not_follow.clone()));
     blocks.push(Block::Heading("What was compared"));
     blocks.push(Block::Table(arms(source)));
+    blocks.extend(settings::section(figures));
     blocks.push(Block::Heading("Where and when"));
     blocks.push(Block::List(host(source)));
     detail::push(source, &mut blocks);
@@ -426,5 +428,6 @@ fn host(source: &Source<'_>) -> Vec<String> {
         },
     );
     out.push(format!("palindrome {}, {checkout}", host.harness_version));
+    out.extend(usage::not_shown(source));
     out
 }

@@ -4,6 +4,7 @@ use super::content::Source;
 use super::format::bare;
 use super::page::{Block, Table};
 use super::terminal::leveled;
+use super::usage;
 use crate::derive::{Formula, Metric, PERCENTS, WORST};
 use crate::study::{Protocol, Role, at_level, level_title};
 
@@ -20,6 +21,7 @@ pub(super) fn push(source: &Source<'_>, blocks: &mut Vec<Block>) {
          session. A burn-in session is recorded and not scored."
             .into(),
     ));
+    blocks.extend(usage::sections(source));
     if !source.figures.comparisons().is_empty() {
         blocks.push(Block::Heading("Pairs of sessions"));
         blocks.push(Block::Table(pairs(source)));

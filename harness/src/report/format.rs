@@ -48,6 +48,8 @@ pub(super) fn unit_text(unit: Unit) -> &'static str {
         Unit::TokensPerSecond => "tok/s",
         Unit::RequestsPerSecond => "req/s",
         Unit::Bytes => "MiB",
+        Unit::Joules => "J",
+        Unit::JoulesPerToken => "J/token",
         Unit::PairDeviations => "deviations",
         Unit::Count | Unit::Ratio | Unit::LogRatio | Unit::Probability => "",
     }

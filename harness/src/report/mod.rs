@@ -7,7 +7,9 @@ mod format;
 mod html;
 mod markdown;
 mod page;
+mod settings;
 mod terminal;
+mod usage;
 mod write;
 
 pub use chart::sessions_svg;

@@ -1,7 +1,7 @@
 //! The verdict as a table for a terminal: plain text, no colour.
 
 use super::format::{bare, range};
-use crate::derive::{Comparison, Figures, Metric, Published, three_digits};
+use crate::derive::{Comparison, Figures, Metric, Published, gists, three_digits};
 use crate::study::{at_level, level_title};
 
 /// Warnings, each arm's totals, the comparison by pairs of sessions, the verdict's sentence; a label
@@ -24,6 +24,16 @@ pub fn verdict_table(figures: &Figures) -> String {
     }
     for line in company(figures) {
         out.push_str(&line);
+        out.push('\n');
+    }
+    for line in gists(figures.settings()) {
+        out.push_str("settings  ");
+        out.push_str(&line);
+        out.push('\n');
+    }
+    for found in figures.noise() {
+        out.push_str("noise     ");
+        out.push_str(&found.line());
         out.push('\n');
     }
     out.push_str("M measured, C calculated from measured figures\n");

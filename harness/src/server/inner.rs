@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::process::getppid;
 
 /// Runs `exec-child` or `mock-server` if that is the first argument; `None` for all else. Called
 /// before the arguments are parsed for people.
@@ -25,7 +25,7 @@ fn exec_child(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         eprintln!("usage: exec-child PARENT -- PROGRAM [ARGS]");
         return ExitCode::from(2);
     };
-    if let Err(e) = set_parent_process_death_signal(Some(Signal::KILL)) {
+    if let Err(e) = die_with_parent() {
         eprintln!("cannot tie the server's life to the harness: {e}");
         return ExitCode::from(96);
     }
@@ -39,6 +39,20 @@ fn exec_child(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         PathBuf::from(program).display()
     );
     ExitCode::from(96)
+}
+
+/// Asks the kernel to end this process with its parent.
+#[cfg(target_os = "linux")]
+fn die_with_parent() -> std::io::Result<()> {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// Other systems have no such signal: there a server outlives a runner that is killed outright, and
+/// its process group is what ends it otherwise.
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent() -> std::io::Result<()> {
+    Ok(())
 }
 
 /// `mock-server --port PORT --script FILE`.

@@ -9,7 +9,7 @@ mod kind;
 mod launcher;
 pub mod mock;
 mod process;
-mod usage;
+mod readback;
 
 pub use error::{LaunchError, log_tail};
 pub use facts::{FileFact, LaunchFacts, ProcessUsage, StopFacts, StopMode};
@@ -19,3 +19,4 @@ pub use kind::ServerKind;
 pub use launcher::{CommandSpec, LaunchContext, Launcher, Programs, launcher};
 pub use process::{ServerProcess, describe, free_port};
 pub(crate) use process::{redact, redact_args};
+pub use readback::{ClockPair, Readback, RouteAnswer};

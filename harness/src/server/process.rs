@@ -12,11 +12,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::hashes::model_files;
 use super::launcher::{CommandSpec, LaunchContext, Programs, launcher};
-use super::usage::mapped_files;
-use super::{
-    FileFact, HashCache, LaunchError, LaunchFacts, ProcessUsage, StopFacts, StopMode, log_tail,
-};
-use crate::host::now_ns;
+use super::{FileFact, HashCache, LaunchError, LaunchFacts, StopFacts, StopMode, log_tail};
+use crate::host::{machine, now_ns};
 use crate::replay::{Request, send};
 use crate::study::{Arm, ServerLimits};
 
@@ -72,7 +69,7 @@ impl ServerProcess {
         let ready_ns = server.wait_ready(arm, &spec, limits, log_path, cancelled)?;
         let pid = server.child.id();
         let mut libraries = Vec::new();
-        for library in mapped_files(pid) {
+        for library in machine().libraries(pid) {
             libraries.push(hashes.fact(&library)?);
         }
         let facts = LaunchFacts {
@@ -211,7 +208,7 @@ impl ServerProcess {
 
     /// Stops it: SIGTERM to its group, SIGKILL after `grace`; returns once it is gone.
     pub fn stop(mut self, grace: Duration) -> StopFacts {
-        let usage = ProcessUsage::of(self.child.id());
+        let usage = machine().usage(self.child.id());
         let mode = if self.exited().is_some() {
             StopMode::Died
         } else {

@@ -9,9 +9,11 @@ use serde_json::{Value, json};
 use super::replay::Replay;
 use super::{Cancel, Progress, SessionEnd};
 use crate::archive::{ArchiveError, ArchiveWriter, SessionWriter, session_folder_name};
-use crate::host::{Sampler, now_ns};
+use crate::derive::{Terms, broken_terms};
+use crate::host::{HostFacts, Sampler, now_ns};
 use crate::server::{
-    HashCache, LaunchError, Programs, ServerProcess, StopMode, describe, log_tail,
+    HashCache, LaunchError, LaunchFacts, Programs, Readback, ServerProcess, StopMode, describe,
+    log_tail,
 };
 use crate::study::{Arm, PlannedSession, Study};
 
@@ -40,6 +42,7 @@ pub(super) struct SessionRun<'a> {
     pub(super) archive: &'a ArchiveWriter,
     pub(super) planned: &'a PlannedSession,
     pub(super) arm: &'a Arm,
+    pub(super) host: &'a HostFacts,
     pub(super) cancel: &'a Cancel,
     pub(super) progress: &'a dyn Progress,
 }
@@ -103,8 +106,19 @@ impl SessionRun<'_> {
         let detail = json!({ "session": name, "pid": facts.pid, "port": facts.port });
         self.archive.event("server-ready", detail)?;
 
+        let pid = server.pid();
+        let mut readback = Readback::ask(self.arm.kind, server.port(), pid, &cancelled);
+        writer.readback(&readback)?;
         let mut replay = Replay::new(self, writer, server.port());
-        let broken = replay.all()?;
+        // A server that is not what the study says need not be measured.
+        let broken = match self.broken_terms(&facts, &readback, &log_path) {
+            Some(what) => Some(what),
+            None => replay.all()?,
+        };
+        if server.exited().is_none() {
+            readback.at_end(pid);
+            writer.readback(&readback)?;
+        }
         if broken.is_some() {
             // A server that dies closes its connections a little before it can be waited for.
             wait_for_exit(&mut server, Duration::from_millis(500));
@@ -154,6 +168,36 @@ impl SessionRun<'_> {
                 })
             }
         }
+    }
+}
+
+impl SessionRun<'_> {
+    /// In a strict study, what the server is found to be that it should not.
+    fn broken_terms(
+        &self,
+        launch: &LaunchFacts,
+        readback: &Readback,
+        log_path: &Path,
+    ) -> Option<String> {
+        if !self.study.strict {
+            return None;
+        }
+        let mut readback = readback.clone();
+        readback.log = String::from_utf8_lossy(&read_log(log_path)).into_owned();
+        let terms = Terms {
+            arm: self.arm,
+            launch,
+            readback: &readback,
+            host: self.host,
+        };
+        let broken = broken_terms(&terms);
+        (!broken.is_empty()).then(|| {
+            format!(
+                "the study is strict and the server of arm {:?} is not as it should be: {}",
+                self.arm.name,
+                broken.join("; ")
+            )
+        })
     }
 }
 

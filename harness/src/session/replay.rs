@@ -168,6 +168,7 @@ impl<'a> Replay<'a> {
             stream: format!("{:02}-{stem}", step.index),
             phase: step.phase.clone(),
             due_ns,
+            gaps: true,
         };
         let record = RequestRecord::assemble(header, raw, self.run.arm.kind);
         self.writer.request(&record, raw)?;

@@ -53,6 +53,8 @@ pub fn run(
     let archive = open_archive(study, options)?;
     let finished = archive.finished_sessions().map_err(broken(&archive))?;
     progress.planned(archive.plan(), finished.len());
+    let host = Archive::open(archive.path()).and_then(|a| a.host());
+    let host = host.map_err(broken(&archive))?;
     let mut hashes = HashCache::open(options.hash_cache.clone(), options.rehash);
     let sessions = archive.plan().sessions.clone();
     let mut ended = None;
@@ -78,6 +80,7 @@ pub fn run(
             &archive,
             planned,
             arm,
+            &host,
             &mut hashes,
             cancel,
             progress,
@@ -195,6 +198,7 @@ fn guarded_session(
     archive: &ArchiveWriter,
     planned: &PlannedSession,
     arm: &Arm,
+    host: &HostFacts,
     hashes: &mut HashCache,
     cancel: &Cancel,
     progress: &dyn Progress,
@@ -242,6 +246,7 @@ fn guarded_session(
         archive,
         planned,
         arm,
+        host,
         cancel,
         progress,
     };

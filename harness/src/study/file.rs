@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::expect::Expect;
 use super::looks::LooksFile;
 use super::protocol::Limits;
 use super::protocol_file::ProtocolFile;
@@ -46,6 +47,10 @@ pub struct StudyFile {
     /// Which token hashes must agree.
     #[serde(default)]
     pub identity: Identity,
+    /// Whether a session fails whose server is not found set as expected, or ran on another device
+    /// or without the host's instruction set.
+    #[serde(default)]
+    pub strict: bool,
     /// What all arms share.
     #[serde(default)]
     pub base: ArmSettings,
@@ -87,6 +92,9 @@ pub struct ArmSettings {
     /// Environment variables added to the inherited ones.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// What servers must be found to have done.
+    #[serde(default)]
+    pub expect: Expect,
 }
 
 /// One `[[arm]]`. (serde cannot flatten strictly, so base's keys are repeated.)
@@ -115,6 +123,9 @@ pub struct ArmFile {
     /// See [`ArmSettings::env`].
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// See [`ArmSettings::expect`]: these override base's, one by one.
+    #[serde(default)]
+    pub expect: Expect,
     /// Program to launch instead of the one found (`llama-cpp`, `palindrome-engine`), relative to
     /// the study file.
     #[serde(default)]

@@ -9,6 +9,7 @@ use toml::Spanned;
 
 use super::bounds;
 use super::error::StudyError;
+use super::expect::Expect;
 use super::file::{ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile};
 use super::looks::Looks;
 use super::protocol::Protocol;
@@ -71,6 +72,8 @@ pub struct Arm {
     pub health: String,
     /// Timeline of a `mock` arm.
     pub script: Option<PathBuf>,
+    /// What its servers must be found to have done.
+    pub expect: Expect,
 }
 
 /// A checked study.
@@ -102,6 +105,8 @@ pub struct Study {
     pub looks: Option<Looks>,
     /// See [`StudyFile::identity`].
     pub identity: Identity,
+    /// See [`StudyFile::strict`].
+    pub strict: bool,
     /// The arms in file order.
     pub arms: Vec<Arm>,
     /// What is replayed.
@@ -236,6 +241,9 @@ impl StudyFile {
                 ),
             );
         }
+        if let Some((span, what)) = file.bad_expectation() {
+            return bad(span, what);
+        }
         bounds::check(path, text, &file)?;
         Ok(file)
     }
@@ -331,6 +339,7 @@ impl Study {
             assumed_spread: file.assumed_spread.map(Spanned::into_inner),
             looks,
             identity: file.identity,
+            strict: file.strict,
             arms,
             workload: Workload {
                 bodies,
@@ -509,6 +518,7 @@ impl Source<'_> {
             command,
             health: arm.health.clone().unwrap_or_else(|| "/health".to_owned()),
             script,
+            expect: arm.expect.or(&base.expect),
         })
     }
 }

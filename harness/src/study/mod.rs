@@ -5,6 +5,7 @@ mod bounds;
 mod coin;
 mod error;
 mod expand;
+mod expect;
 mod file;
 mod load;
 mod looks;
@@ -16,6 +17,7 @@ pub use aa::{AaOptions, aa_study};
 pub use coin::SplitMix64;
 pub use error::StudyError;
 pub use expand::{coins, order, written_phases};
+pub use expect::Expect;
 pub use file::{
     ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile, WorkloadFile,
 };

@@ -16,6 +16,10 @@ pub struct Script {
     pub die_before_ready: bool,
     /// Answers 404 where the dialect would turn a chat into prompt ids.
     pub no_prompt_routes: bool,
+    /// What it prints once it listens, line by line.
+    pub log: Vec<String>,
+    /// JSON that `GET /props` answers; the health route's answer if absent.
+    pub props: Option<String>,
     /// Answers to posts in order; the last one repeats.
     #[serde(rename = "reply")]
     pub replies: Vec<Reply>,

@@ -27,6 +27,9 @@ pub fn serve(port: u16, script: &Path) -> Result<(), String> {
         std::process::exit(3);
     }
     eprintln!("mock: listening on port {port}");
+    for line in &script.log {
+        eprintln!("{line}");
+    }
     let posts = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming().flatten() {
         let (script, posts) = (Arc::clone(&script), Arc::clone(&posts));
@@ -49,6 +52,10 @@ fn answer(
     let (method, path, body) = read_request(&mut stream)?;
     let read_ns = now_ns();
     if method != "POST" {
+        let said = script.props.as_ref().filter(|_| path == "/props");
+        if let Some(props) = said.and_then(|text| serde_json::from_str(text).ok()) {
+            return whole(&mut stream, 200, &props);
+        }
         let (status, body) = if read_ns >= ready_at {
             (200, json!({"status": "ok"}))
         } else {

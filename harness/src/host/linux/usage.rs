@@ -1,44 +1,41 @@
-//! What the kernel counted for a process.
+//! What the kernel counted for a process, and the files that it maps.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::ProcessUsage;
+use crate::server::ProcessUsage;
 
-impl ProcessUsage {
-    /// Reads a live process; all absent when it is gone.
-    pub fn of(pid: u32) -> Self {
-        let read =
-            |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-        let field = |text: &str, key: &str| -> Option<u64> {
-            text.lines()
-                .find_map(|l| l.strip_prefix(key))?
-                .split_whitespace()
-                .next()?
-                .parse()
-                .ok()
-        };
-        let stat = read("stat");
-        // Fields after the program's name, which may hold spaces: state is the third of proc(5).
-        let rest: Vec<u64> = stat
-            .rsplit_once(')')
-            .map(|(_, rest)| {
-                rest.split_whitespace()
-                    .map(|f| f.parse().unwrap_or(0))
-                    .collect()
-            })
-            .unwrap_or_default();
-        let at = |number: usize| rest.get(number - 3).copied();
-        let ticks = rustix::param::clock_ticks_per_second().max(1);
-        Self {
-            peak_rss_bytes: field(&read("status"), "VmHWM:").map(|kib| kib * 1024),
-            minor_faults: at(10),
-            major_faults: at(12),
-            user_ms: at(14).map(|t| t * 1000 / ticks),
-            system_ms: at(15).map(|t| t * 1000 / ticks),
-            read_bytes: field(&read("io"), "read_bytes:"),
-        }
+/// Reads a live process; all absent when it is gone.
+pub(super) fn usage(pid: u32) -> ProcessUsage {
+    let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let field = |text: &str, key: &str| -> Option<u64> {
+        text.lines()
+            .find_map(|l| l.strip_prefix(key))?
+            .split_whitespace()
+            .next()?
+            .parse()
+            .ok()
+    };
+    let stat = read("stat");
+    // Fields after the program's name, which may hold spaces: state is the third of proc(5).
+    let rest: Vec<u64> = stat
+        .rsplit_once(')')
+        .map(|(_, rest)| {
+            rest.split_whitespace()
+                .map(|f| f.parse().unwrap_or(0))
+                .collect()
+        })
+        .unwrap_or_default();
+    let at = |number: usize| rest.get(number - 3).copied();
+    let ticks = rustix::param::clock_ticks_per_second().max(1);
+    ProcessUsage {
+        peak_rss_bytes: field(&read("status"), "VmHWM:").map(|kib| kib * 1024),
+        minor_faults: at(10),
+        major_faults: at(12),
+        user_ms: at(14).map(|t| t * 1000 / ticks),
+        system_ms: at(15).map(|t| t * 1000 / ticks),
+        read_bytes: field(&read("io"), "read_bytes:"),
     }
 }
 
@@ -75,7 +72,7 @@ mod tests {
 
     #[test]
     fn this_process_uses_memory_and_libraries() {
-        let usage = ProcessUsage::of(std::process::id());
+        let usage = usage(std::process::id());
         assert!(usage.peak_rss_bytes.is_some_and(|b| b > 100_000));
         assert!(usage.minor_faults.is_some_and(|n| n > 0));
         assert!(
@@ -83,7 +80,7 @@ mod tests {
                 .iter()
                 .any(|p| p.to_string_lossy().contains("libc"))
         );
-        assert_eq!(ProcessUsage::of(u32::MAX), ProcessUsage::default());
+        assert_eq!(super::usage(u32::MAX), ProcessUsage::default());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Small readers of what Linux shows in `/proc` and `/sys`. What is not there is `None`.
+//! Small readers of what is in `/proc` and `/sys`. What is not there is `None`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,12 +40,40 @@ fn parse_some10(pressure: &str) -> Option<f64> {
         .ok()
 }
 
-/// Busy and total jiffies of all CPUs since boot.
-pub(super) fn cpu_jiffies() -> Option<(u64, u64)> {
+/// Time of all CPUs since boot, in jiffies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CpuTime {
+    busy: u64,
+    steal: u64,
+    total: u64,
+}
+
+/// Shares of CPU time between two readings, 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CpuShares {
+    /// Not idle.
+    pub(super) busy: f64,
+    /// Wanted here, and given to another guest by the hypervisor.
+    pub(super) steal: f64,
+}
+
+impl CpuTime {
+    /// Shares since an earlier reading; absent where no time has passed.
+    pub(super) fn since(self, before: Self) -> Option<CpuShares> {
+        let total = self.total.checked_sub(before.total).filter(|t| *t > 0)? as f64;
+        Some(CpuShares {
+            busy: self.busy.saturating_sub(before.busy) as f64 / total,
+            steal: self.steal.saturating_sub(before.steal) as f64 / total,
+        })
+    }
+}
+
+/// `/proc/stat`'s line of all CPUs.
+pub(super) fn cpu_time() -> Option<CpuTime> {
     parse_cpu(&text("/proc/stat")?)
 }
 
-fn parse_cpu(stat: &str) -> Option<(u64, u64)> {
+fn parse_cpu(stat: &str) -> Option<CpuTime> {
     let line = stat.lines().find_map(|l| l.strip_prefix("cpu "))?;
     // user nice system idle iowait irq softirq steal; guest times are inside user's.
     let parts: Vec<u64> = line
@@ -55,18 +83,16 @@ fn parse_cpu(stat: &str) -> Option<(u64, u64)> {
         .collect();
     let total: u64 = parts.iter().sum();
     let idle = parts.get(3)? + parts.get(4).unwrap_or(&0);
-    Some((total - idle, total))
+    Some(CpuTime {
+        busy: total - idle,
+        steal: parts.get(7).copied().unwrap_or(0),
+        total,
+    })
 }
 
 /// One-minute load average.
 pub(super) fn load1() -> Option<f64> {
     number("/proc/loadavg")
-}
-
-/// Logical CPUs that this process may run on.
-pub(super) fn logical_cpus() -> Option<u32> {
-    let cpus = std::thread::available_parallelism().ok()?;
-    u32::try_from(cpus.get()).ok()
 }
 
 /// Counters of `/proc/vmstat`, by name.
@@ -90,10 +116,12 @@ mod tests {
         let text = "some avg10=1.25 avg60=0.50 avg300=0.10 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0";
         assert_eq!(parse_some10(text), Some(1.25));
         assert_eq!(parse_some10("full avg10=1.0"), None);
-        assert_eq!(
-            parse_cpu("cpu  10 0 5 80 5 0 0 0 3 0\ncpu0 1 1 1 1"),
-            Some((15, 100))
-        );
+        let first = parse_cpu("cpu  10 0 5 80 5 0 0 0 3 0\ncpu0 1 1 1 1").unwrap();
+        assert_eq!((first.busy, first.steal, first.total), (15, 0, 100));
+        let second = parse_cpu("cpu  20 0 5 150 5 0 0 20 3 0").unwrap();
+        let shares = second.since(first).unwrap();
+        assert_eq!((shares.busy, shares.steal), (0.3, 0.2));
+        assert_eq!(first.since(first), None);
         assert_eq!(parse_cpu("cpu  10"), None);
     }
 }

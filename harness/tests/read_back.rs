@@ -1,0 +1,482 @@
+//! Settings are read back and compared with what a study expects, and noise and energy are told.
+
+mod archive_fixture;
+mod common;
+
+use archive_fixture::sealed;
+use common::Bench;
+use palindrome_harness::archive::{Archive, Facts};
+use palindrome_harness::audit::audit;
+use palindrome_harness::cli::Exit;
+use palindrome_harness::derive::{Figures, Label, NoiseKind, Setting, Unit, Verdicted, derive};
+use palindrome_harness::host::{
+    EnergyCounter, HostSample, OtherProcess, OtherProcesses, PowerReading, ProcessFacts,
+};
+use palindrome_harness::report::{verdict_table, write};
+use palindrome_harness::server::{ClockPair, Readback};
+
+/// A mock that says in `/props` and in its log what the bundled engine and llama.cpp would.
+fn scripted(threads: u32, log: &[&str]) -> String {
+    format!(
+        "log = {log:?}\nprops = '''{{\"threads\": {threads}, \"n_ctx\": 4096, \"isa\": \"scalar\", \"total_slots\": 1}}'''\n\
+         [[reply]]\nprompt_ms = 1\ntokens = 3\ngap_ms = 1\n"
+    )
+}
+
+fn run_and_seal(bench: &Bench) -> (Archive, Figures) {
+    let writer = bench.run().unwrap();
+    let figures = derive(&Archive::open(writer.path()).unwrap().facts().unwrap());
+    let path = writer.seal(&figures).unwrap();
+    (Archive::open(&path).unwrap(), figures)
+}
+
+fn setting<'a>(figures: &'a Figures, session: usize, name: &str) -> &'a Setting {
+    let found = figures.settings()[session].get(name);
+    found.unwrap_or_else(|| panic!("{name} is not among the settings"))
+}
+
+#[test]
+fn a_study_shows_what_its_servers_really_did_and_an_audit_finds_the_same() {
+    let log = ["load_tensors: offloaded 0/13 layers to GPU"];
+    let scripts = [scripted(2, &log), scripted(4, &log)];
+    let head = "burn_in = false\n[base.expect]\nthreads = 2\nctx = 4096\ngpu_layers = 0\nubatch = 512\nbackend = \"CPU\"";
+    let bench = Bench::new(head, "", &[&scripts[0], &scripts[1]]);
+    let (archive, figures) = run_and_seal(&bench);
+    assert_eq!(figures.settings().len(), 4);
+    let b = figures
+        .settings()
+        .iter()
+        .position(|s| s.arm == "B")
+        .unwrap();
+    let a = figures
+        .settings()
+        .iter()
+        .position(|s| s.arm == "A")
+        .unwrap();
+    let verdict = |at, name| setting(&figures, at, name).verdict;
+    assert_eq!(verdict(a, "threads"), Some(Verdicted::Ok));
+    assert_eq!(verdict(b, "threads"), Some(Verdicted::Differs));
+    assert_eq!(verdict(a, "ctx"), Some(Verdicted::Ok));
+    let layers = setting(&figures, a, "gpu_layers");
+    assert_eq!(layers.verdict, Some(Verdicted::Ok));
+    let source = "server.log: load_tensors: offloaded 0/13 layers to GPU";
+    assert_eq!(layers.source.as_deref(), Some(source));
+    let missing = setting(&figures, a, "ubatch");
+    assert_eq!(
+        (missing.verdict, &missing.found),
+        (Some(Verdicted::NotShown), &None)
+    );
+    // No device file is open, so it computes on the CPU; where it may run is a fact of its process.
+    assert_eq!(verdict(a, "backend"), Some(Verdicted::Ok));
+    let cpus = setting(&figures, a, "cpus");
+    assert!(cpus.found.is_some() && cpus.verdict.is_none());
+
+    let outcome = audit(archive.path()).unwrap();
+    assert!(outcome.passed(), "{outcome}");
+    let first = &figures.verdict().warnings[0];
+    let ran = figures.settings().iter().find(|s| s.arm == "A").unwrap();
+    assert_eq!(ran.get("threads").unwrap().found, Some(2.into()));
+    let of_b = figures
+        .verdict()
+        .warnings
+        .iter()
+        .find(|w| w.starts_with("B: threads"));
+    assert_eq!(
+        of_b.unwrap(),
+        "B: threads is 4, expected 2 [/props threads]."
+    );
+    assert!(
+        first.starts_with("A"),
+        "what A leaves unused comes first: {first}"
+    );
+
+    let written = write(&archive, &bench.folder.path().join("reports")).unwrap();
+    let page = std::fs::read_to_string(written.markdown).unwrap();
+    let at = |text: &str| {
+        page.find(text)
+            .unwrap_or_else(|| panic!("{text} is not in\n{page}"))
+    };
+    assert!(at("B: threads is 4, expected 2") < at("## Result"));
+    assert!(at("## Settings, read back") < at("## Where and when"));
+    assert!(at("## Noise, by the sessions") > at("## Sessions in the order"));
+    let table = verdict_table(&figures);
+    assert!(table.contains("settings  B: "), "{table}");
+    assert!(
+        table.contains(", differ: threads, not shown: ubatch"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_changed_answer_of_a_server_is_a_finding_even_if_every_hash_is_made_again() {
+    let script = scripted(2, &[]);
+    let bench = Bench::new("burn_in = false", "", &[&script, &script]);
+    let (archive, _) = run_and_seal(&bench);
+    let session = std::fs::read_dir(archive.path().join("sessions")).unwrap();
+    let session = session.flatten().next().unwrap().file_name();
+    let file = format!("sessions/{}/readback.json", session.to_string_lossy());
+    archive_fixture::forge::edit(archive.path(), &file, |text| {
+        text.replacen("\\\"threads\\\":2", "\\\"threads\\\":8", 1)
+    });
+    archive_fixture::forge::reseal(archive.path());
+    let outcome = audit(archive.path()).unwrap();
+    let found: Vec<String> = outcome.mismatches.iter().map(ToString::to_string).collect();
+    assert!(found.iter().any(|m| m.contains("settings")), "{found:?}");
+}
+
+#[test]
+fn a_strict_study_fails_at_the_first_session_that_is_not_as_expected() {
+    let right = scripted(2, &[]);
+    let wrong = scripted(1, &[]);
+    // The mock is as slow as its script says: which instructions it uses is not the question here.
+    let right = right.replace("scalar", "other");
+    let wrong = wrong.replace("scalar", "other");
+    let head = "strict = true\nburn_in = false\n[base.expect]\nthreads = 2";
+    let good = Bench::new(head, "", &[&right, &right]);
+    assert!(good.run().is_ok());
+    let bad = Bench::new(head, "", &[&right, &wrong]);
+    let error = bad.fail();
+    assert_eq!(error.exit(), Exit::Server);
+    let said = error.to_string();
+    assert!(
+        said.contains("the study is strict and the server of arm \"B\" is not as it should be: threads is 1, expected 2 [/props threads]"),
+        "{said}"
+    );
+    assert!(error.resumable().is_some());
+    let head = "strict = true\nburn_in = false\n[base.expect]\nbatch = 64";
+    let unseen = Bench::new(head, "", &[&right, &right]).fail().to_string();
+    assert!(
+        unseen.contains("batch is not shown by this server, expected 64"),
+        "{unseen}"
+    );
+    let lenient = Bench::new(&head.replace("true", "false"), "", &[&right, &right]);
+    assert!(lenient.run().is_ok());
+}
+
+#[test]
+fn a_device_or_instructions_that_nobody_asked_about_are_named_first_and_break_a_strict_study() {
+    let script = scripted(2, &["load_tensors: offloaded 0/13 layers to GPU"]);
+    let bench = Bench::new("burn_in = false", "", &[&script, &script]);
+    let writer = bench.run().unwrap();
+    let mut facts = Archive::open(writer.path()).unwrap().facts().unwrap();
+    facts.host.cpu_flags = ["avx", "avx2", "fma", "f16c"].map(String::from).into();
+    for session in facts.sessions.iter_mut().filter(|s| s.planned.arm == "A") {
+        session
+            .launch
+            .command
+            .extend(["-ngl", "99"].map(String::from));
+    }
+    let warnings = derive(&facts).verdict().warnings.clone();
+    assert!(
+        warnings[0]
+            .starts_with("A ran on the CPU although its command asks for a device (-ngl 99) ["),
+        "{warnings:?}"
+    );
+    assert_eq!(
+        warnings[1],
+        "A ran without instructions that this host has: AVX, AVX2, FMA, F16C [/props isa]."
+    );
+    let strict = Bench::new("strict = true\nburn_in = false", "", &[&script, &script]);
+    if cfg!(target_arch = "x86_64")
+        && std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|c| c.contains(" avx2 "))
+    {
+        let said = strict.fail().to_string();
+        assert!(
+            said.contains("ran without instructions that this host has"),
+            "{said}"
+        );
+    }
+    // Another device than the other arm's, by the log of one of them.
+    for session in facts.sessions.iter_mut().filter(|s| s.planned.arm == "B") {
+        let readback = session.readback.as_mut().unwrap();
+        readback
+            .log
+            .push_str("load_tensors:        CUDA0 model buffer size =  1234.00 MiB\n");
+    }
+    let figures = derive(&facts);
+    let said = &figures.verdict().warnings;
+    let across = "The arms did not run on the same kind of device: A on cpu, B on cuda.";
+    assert!(said.iter().any(|w| w == across), "{said:?}");
+    // One session of an arm set otherwise than the rest of it.
+    let b = facts
+        .sessions
+        .iter_mut()
+        .rfind(|s| s.planned.arm == "B")
+        .unwrap();
+    b.readback.as_mut().unwrap().routes[0].body = Some("{\"threads\": 1}".into());
+    let said = derive(&facts).verdict().warnings.join("\n");
+    assert!(
+        said.contains("B was not set alike in all sessions: threads is 1 in "),
+        "{said}"
+    );
+}
+
+/// The fixture's facts as if its servers had been read back, with samples each half second around
+/// the requests of each session.
+fn facts() -> (tempfile::TempDir, Facts) {
+    let root = tempfile::tempdir().unwrap();
+    let path = sealed(root.path(), &[true, false]);
+    let mut facts = Archive::open(&path).unwrap().facts().unwrap();
+    for session in &mut facts.sessions {
+        let from = session.requests[0].sent_ns;
+        session.readback = Some(Readback {
+            schema: "1.0".into(),
+            clock: ClockPair {
+                monotonic_ns: from,
+                unix_ms: (14 * 60 + 3) * 60_000,
+            },
+            routes: vec![],
+            ready: ProcessFacts::default(),
+            end: ProcessFacts::default(),
+            log: String::new(),
+        });
+        session.samples = (0..12).map(|i| sample(from, i)).collect();
+    }
+    (root, facts)
+}
+
+fn sample(from: u64, i: u64) -> HostSample {
+    HostSample {
+        ns: from + i * 500_000_000 - 100_000_000,
+        cpu_busy: Some(0.9),
+        load1: Some(1.0),
+        available_bytes: Some(4 << 30),
+        cpu_mhz: Some(3000.0),
+        cpu_steal: Some(0.0),
+        swap_in_bytes: Some(0),
+        swap_out_bytes: Some(0),
+        thermal_throttles: Some(7),
+        cgroup_throttled_ns: Some(5),
+        ..HostSample::default()
+    }
+}
+
+#[test]
+fn a_quiet_machine_has_no_noise() {
+    let (_root, facts) = facts();
+    let figures = derive(&facts);
+    assert_eq!(figures.noise(), []);
+    assert!(
+        !figures
+            .verdict()
+            .warnings
+            .iter()
+            .any(|w| w.starts_with("Noise"))
+    );
+}
+
+#[test]
+fn every_source_of_noise_is_named_with_its_session_and_time() {
+    let (_root, mut facts) = facts();
+    let from = facts.sessions[3].requests[0].sent_ns;
+    let last = facts.sessions[3]
+        .requests
+        .iter()
+        .map(|r| r.done_ns)
+        .max()
+        .unwrap();
+    let session = &mut facts.sessions[3];
+    session.samples = (0..40)
+        .map(|i| {
+            let mut sample = sample(from, 0);
+            sample.ns = from - 100_000_000 + i * (last - from + 200_000_000) / 39;
+            sample
+        })
+        .collect();
+    session.end.stop.usage.major_faults = Some(4000);
+    let ends = session.samples.len() - 1;
+    for (i, sample) in session.samples.iter_mut().enumerate() {
+        sample.cpu_steal = Some(0.05);
+        sample.cpu_mhz = Some(if i < 20 { 3000.0 } else { 2000.0 });
+    }
+    let middle = &mut session.samples[ends / 2];
+    middle.available_bytes = Some(100 << 20);
+    middle.load1 = Some(5.0);
+    let end = &mut session.samples[ends];
+    end.swap_in_bytes = Some(3 << 20);
+    end.thermal_throttles = Some(9);
+    end.cgroup_throttled_ns = Some(2_000_000_005);
+    end.others = Some(OtherProcesses {
+        since_ns: end.ns - 1_000_000_000,
+        cpu_ms: 990,
+        most: vec![
+            OtherProcess {
+                pid: 77,
+                name: "rustc".into(),
+                cpu_ms: 950,
+            },
+            OtherProcess {
+                pid: 78,
+                name: "idle".into(),
+                cpu_ms: 30,
+            },
+        ],
+    });
+    let name = session.name();
+    let figures = derive(&facts);
+    let found: Vec<NoiseKind> = figures.noise().iter().map(|n| n.kind).collect();
+    assert_eq!(
+        found,
+        [
+            NoiseKind::OtherProcess,
+            NoiseKind::Memory,
+            NoiseKind::MajorFaults,
+            NoiseKind::Load,
+            NoiseKind::Steal,
+            NoiseKind::Swap,
+            NoiseKind::Thermal,
+            NoiseKind::HeldBack,
+            NoiseKind::Frequency,
+        ],
+        "{:?}",
+        figures.noise()
+    );
+    assert!(
+        figures
+            .noise()
+            .iter()
+            .all(|n| n.session == name && n.scored)
+    );
+    let words: Vec<&str> = figures.noise().iter().map(|n| n.words.as_str()).collect();
+    assert_eq!(
+        words[0],
+        "process rustc (pid 77) used 0.9 s of CPU time, at most 0.95 of a core"
+    );
+    assert_eq!(words[1], "104 MB of memory were available, below 429");
+    assert_eq!(
+        words[2],
+        "4000 pages of the server came from disk (major faults), and its arm's other sessions had none, by their median"
+    );
+    assert_eq!(words[8], "the CPU's frequency fell from 3000 to 2000 MHz");
+    assert!(
+        figures.noise()[1]
+            .at
+            .as_deref()
+            .unwrap()
+            .starts_with("14:03:0")
+    );
+    let warning = figures
+        .verdict()
+        .warnings
+        .iter()
+        .find(|w| w.starts_with("Noise"));
+    let warning = warning.unwrap();
+    assert!(
+        warning.starts_with("Noise touched 1 scored session(s). "),
+        "{warning}"
+    );
+    assert!(
+        warning.ends_with("; and 6 more, listed with the sessions."),
+        "{warning}"
+    );
+    assert!(verdict_table(&figures).contains(&format!("noise     {name}: ")));
+    // The study's own guard says what is too little memory.
+    let text = String::from_utf8(facts.study_toml.clone()).unwrap();
+    facts.study_toml = format!("{text}[guards]\nmin_free_ram_mb = 50\n").into_bytes();
+    let kinds: Vec<NoiseKind> = derive(&facts).noise().iter().map(|n| n.kind).collect();
+    assert!(!kinds.contains(&NoiseKind::Memory));
+}
+
+#[test]
+fn energy_is_counted_over_the_requests_and_wraps() {
+    let (_root, mut facts) = facts();
+    let name = facts.sessions[1].name();
+    let session = &mut facts.sessions[1];
+    let last = session.requests.iter().map(|r| r.done_ns).max().unwrap();
+    let before = session.samples.iter().filter(|s| s.ns < last).count();
+    for (i, sample) in session.samples.iter_mut().enumerate() {
+        let counter = |device: &str, microjoules, range| EnergyCounter {
+            device: device.into(),
+            microjoules,
+            range_microjoules: range,
+        };
+        // 2 J a step, wrapping at 5 J; a platform's count holds the package's and is not added.
+        sample.energy = Some(vec![
+            counter(
+                "package-0",
+                i as u64 * 2_000_000 % 5_000_000,
+                Some(5_000_000),
+            ),
+            counter("psys", i as u64 * 9_000_000, None),
+        ]);
+        sample.power = Some(vec![PowerReading {
+            device: "amdgpu 0000:03:00.0".into(),
+            microwatts: 8_000_000,
+        }]);
+    }
+    let figures = derive(&facts);
+    let at = |name: &str| {
+        figures
+            .get(name)
+            .unwrap_or_else(|| panic!("{name} is missing"))
+    };
+    let steps = before as f64;
+    let package = at(&format!("session/{name}/energy/package-0"));
+    assert_eq!(
+        (package.value(), package.unit(), package.label()),
+        (Some(2.0 * steps), Unit::Joules, Label::Measured)
+    );
+    assert_eq!(
+        at(&format!("session/{name}/energy/psys")).value(),
+        Some(9.0 * steps)
+    );
+    let gpu = at(&format!("session/{name}/energy/amdgpu-0000-03-00-0"));
+    assert_eq!(
+        (gpu.value(), gpu.label()),
+        (Some(8.0 * 0.5 * steps), Label::Calculated)
+    );
+    let total = at(&format!("session/{name}/energy")).value().unwrap();
+    assert_eq!(total, 6.0 * steps);
+    let tokens = at(&format!("session/{name}/energy_tokens"))
+        .value()
+        .unwrap();
+    assert_eq!(
+        at(&format!("session/{name}/energy_per_token")).value(),
+        Some(total / tokens)
+    );
+    // Where the host shows none it is missing, not 0.
+    let other = facts.sessions[2].name();
+    assert_eq!(at(&format!("session/{other}/energy")).value(), None);
+    assert_eq!(
+        at(&format!("session/{other}/energy_per_token")).value(),
+        None
+    );
+    let arm = &facts.sessions[1].planned.arm;
+    assert_eq!(
+        at(&format!("arm/{arm}/energy_per_token")).value(),
+        None,
+        "not all of its sessions show it"
+    );
+}
+
+#[test]
+fn archives_from_before_have_none_of_this() {
+    let root = tempfile::tempdir().unwrap();
+    let path = sealed(root.path(), &[true]);
+    let figures = Archive::open(&path).unwrap().figures().unwrap().unwrap();
+    assert!(figures.settings().is_empty() && figures.noise().is_empty());
+    assert!(
+        !figures
+            .all()
+            .iter()
+            .any(|f| f.id().contains("energy") || f.id().contains("itl"))
+    );
+}
+
+#[test]
+fn requests_one_at_a_time_have_all_times_of_their_answers() {
+    let script = "[[reply]]\nprompt_ms = 2\ntokens = 5\nreasoning_tokens = 2\ngap_ms = 2\n";
+    let bench = Bench::new("burn_in = false", "", &[script, script]);
+    let (archive, figures) = run_and_seal(&bench);
+    let session = archive.facts().unwrap().sessions[0].name();
+    let at = |metric: &str| figures.value(&format!("session/{session}/{metric}"));
+    let (byte, token, content) = (at("first_byte"), at("ttft"), at("first_content"));
+    assert!(
+        byte < token && token < content,
+        "{byte:?} {token:?} {content:?}"
+    );
+    assert!(at("tpot").is_some_and(|s| s > 0.0));
+    assert!(at("itl").is_some_and(|s| s > 0.0));
+    assert_eq!(at("itl_p90"), None, "two requests bound no percentile");
+    assert!(audit(archive.path()).unwrap().passed());
+}
