@@ -56,11 +56,13 @@ fn log(log: &str, findings: &mut Findings) {
     findings.of_line("cpu_features", cpu_features(log));
 }
 
-/// `flash_attn = enabled` (`1` in older versions), or what `auto` came to.
+/// `flash_attn = enabled` (`1` in older versions), or what `auto` came to: `Flash Attention enabled`,
+/// in older versions `Flash Attention was auto, set to enabled`.
 fn flash_attention(log: &str) -> Option<(&str, bool)> {
     log.lines().rev().find_map(|line| {
-        if let Some((_, set)) = line.split_once("Flash Attention was auto, set to ") {
-            return Some((line, set.trim() == "enabled"));
+        if let Some((_, outcome)) = line.split_once("Flash Attention ") {
+            let on = outcome.contains("enabled");
+            return (on || outcome.contains("disabled")).then_some((line, on));
         }
         match value_in(line, "flash_attn").filter(|_| line.contains("llama_context"))? {
             "enabled" | "1" => Some((line, true)),
@@ -116,7 +118,11 @@ fn placement(log: &str, findings: &mut Findings) {
     });
     findings.of_line("gpu_layers", offloaded.map(|(line, on, _)| (line, on)));
     findings.of_line("model_layers", offloaded.map(|(line, _, all)| (line, all)));
-    let buffers = log.lines().filter_map(|line| {
+    // The model may be loaded in part before, to see what fits.
+    let last = log
+        .rfind("loading model tensors")
+        .map_or(log, |at| &log[at..]);
+    let buffers = last.lines().filter_map(|line| {
         let (before, _) = line.split_once(" model buffer size")?;
         Some((line, before.rsplit(' ').next()?))
     });
