@@ -5,6 +5,38 @@ use std::path::Path;
 
 use crate::support::{Room, engine, llama_cpp, model};
 
+/// Both servers show that they ran as the study asks, on the CPU, from the model that was hashed.
+fn settings_were_read_back(figures: &Path) {
+    let figures = fs::read(figures).expect("figures.json");
+    let figures: serde_json::Value = serde_json::from_slice(&figures).expect("JSON");
+    let sessions = figures["settings"].as_array().expect("every session");
+    assert_eq!(sessions.len(), 5);
+    for session in sessions {
+        let all = session["settings"].as_array().expect("a list");
+        let at = |name: &str| {
+            let found = all.iter().find(|s| s["name"] == name);
+            found.unwrap_or_else(|| panic!("{name} is not in {session}"))
+        };
+        for (name, value) in [("threads", 1), ("ctx", 1024)] {
+            let setting = at(name);
+            assert_eq!(
+                (&setting["found"], &setting["verdict"]),
+                (&value.into(), &"ok".into())
+            );
+        }
+        assert_eq!(at("backend")["found"], "cpu");
+        assert_eq!(at("gpu_layers")["found"], 0);
+        assert_eq!(at("mmap")["found"], true);
+        assert_eq!(at("model_path")["verdict"], "ok");
+        let features = at("cpu_features")["found"].to_string();
+        assert!(features.contains(if cfg!(target_arch = "x86_64") {
+            "AVX"
+        } else {
+            "NEON"
+        }));
+    }
+}
+
 #[test]
 fn two_real_servers_one_quartet_one_audit() {
     let llama = llama_cpp();
@@ -48,6 +80,7 @@ fn two_real_servers_one_quartet_one_audit() {
         assert!(warnings.contains("not built for this host"), "{warnings}");
     }
     room.run(&["audit", &archive]).expect(0);
+    settings_were_read_back(&room.path(&archive).join("figures.json"));
 
     // The engine read a store in its model's place: the evidence names it by hash.
     let with_store = fs::read_dir(room.path(&archive).join("sessions"))
