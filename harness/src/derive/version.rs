@@ -15,7 +15,11 @@ pub const DERIVE: u32 = 2;
 
 /// What each version added, newest first.
 pub const DERIVE_CHANGELOG: &[(u32, &str)] = &[
-    (2, "`derive` in figures.json"),
+    (
+        2,
+        "`derive` in figures.json; where servers were read back (readback.json): settings, noise, energy, first byte and \
+         first content, percentiles of requests sent one at a time",
+    ),
     (
         1,
         "everything before: archives of format 1.0 and 1.1, whose figures.json states no version",
