@@ -6,10 +6,14 @@
 
 pub mod archive;
 pub mod audit;
+pub mod claims;
 pub mod cli;
 pub mod demo;
 pub mod derive;
+pub mod gate;
+pub mod history;
 pub mod host;
+pub mod log;
 pub mod replay;
 pub mod report;
 pub mod server;

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::args_claims::{ClaimArgs, ClaimsCommand, HistoryArgs, LogCommand};
+use super::args_gate::GateArgs;
 use crate::simulate::{Design, Noise};
 use clap::{Args, Parser, Subcommand};
 
@@ -25,6 +27,18 @@ pub enum Command {
     Audit(AuditArgs),
     /// Write HTML, Markdown and a chart from archives
     Report(ReportArgs),
+    /// Judge a study just run, or an archive, by the margins that it declares
+    Gate(GateArgs),
+    /// Write the sentences that archives allow, with marks that hold them to their archive
+    Claim(ClaimArgs),
+    /// Hold the numbers of a text to the archives that they come from
+    #[command(subcommand)]
+    Claims(ClaimsCommand),
+    /// List a metric over archives, in time order
+    History(HistoryArgs),
+    /// Keep what was tried and what came of it, in order
+    #[command(subcommand)]
+    Log(LogCommand),
     /// Bring a server to this machine
     #[command(subcommand)]
     Setup(SetupCommand),

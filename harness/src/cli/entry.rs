@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::args::{Cli, Command};
-use super::{Exit, Failure, aa, calibrate, doctor, evidence, run, setup};
+use super::{Exit, Failure, aa, calibrate, claims, doctor, evidence, gate, history, log, run, setup};
 use crate::demo;
 use crate::server::inner_command;
 
@@ -30,6 +30,11 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Run(args) => run::run(args),
         Command::Audit(args) => Ok(evidence::audit_all(&args)),
         Command::Report(args) => evidence::report_all(&args),
+        Command::Gate(args) => gate::gate(&args),
+        Command::Claim(args) => claims::claim(&args),
+        Command::Claims(command) => claims::claims_command(command),
+        Command::History(args) => history::history(&args),
+        Command::Log(command) => log::log(command),
         Command::Setup(command) => setup::setup(command),
         Command::Aa(args) => aa::aa(args),
         Command::Calibrate(args) => calibrate::calibrate(&args),

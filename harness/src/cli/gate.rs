@@ -1,108 +1,205 @@
-//! From published figures to an exit code. Compares; computes no figure.
+//! `palindrome gate`: a study's demands on its figures, as an exit code.
 
-use super::Exit;
-use crate::derive::{Figures, Metric};
-use crate::stats::{self, Decision};
-use crate::study::Study;
+use std::env;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
-/// What the study's declared identity and margin make of its figures, and why.
+use super::args_gate::{GateArgs, GateFormat};
+use super::run::refuse_unseen;
+use super::study::{Request, run_to_seal};
+use super::{Exit, Failure};
+use crate::archive::Archive;
+use crate::audit::{Audit, audit};
+use crate::derive::Figures;
+use crate::gate::{
+    Judgement, Outcome, Place, annotations, explain, failed, judge as judge_rules, json, junit,
+    summary,
+};
+use crate::study::{Baseline, Study, StudyFile, baseline_study};
+
+/// Most mismatches of an audit that are printed.
+const MISMATCHES: usize = 5;
+
+/// What the study's declared identity and margins make of its figures, and why.
 pub fn judge(study: &Study, figures: &Figures) -> (Exit, Option<String>) {
-    let unmeasured = |arm: &&String| !shows(figures, arm, study.primary);
-    if let Some(arm) = figures.arms().iter().find(unmeasured) {
-        let metric = study.primary.title().to_lowercase();
-        let why = format!(
-            "nothing was measured: no answer of {arm} shows a {metric}, which the study is about"
-        );
-        return (Exit::NothingMeasured, Some(why));
-    }
-    if let Some(reason) = broken_identity(figures) {
-        return (Exit::Identity, Some(reason));
-    }
-    let Some(margin) = study.margin else {
-        return (Exit::Done, None);
-    };
-    match against_margin(study, figures, margin) {
-        Gate::Pass => (Exit::Done, None),
-        Gate::Regression(why) => (Exit::Regression, Some(why)),
-        Gate::Inconclusive(why) => (Exit::Inconclusive, Some(why)),
+    let judgement = judge_rules(&study.rules, figures);
+    (exit(judgement.outcome), judgement.reason)
+}
+
+/// The exit code of an outcome.
+fn exit(outcome: Outcome) -> Exit {
+    match outcome {
+        Outcome::Pass | Outcome::NoRules => Exit::Done,
+        Outcome::Regression => Exit::Regression,
+        Outcome::Inconclusive => Exit::Inconclusive,
+        Outcome::Identity => Exit::Identity,
+        Outcome::NothingMeasured => Exit::NothingMeasured,
     }
 }
 
-/// Whether an arm has the metric: over all its scored requests, or at least for one of them.
-fn shows(figures: &Figures, arm: &str, metric: Metric) -> bool {
-    let (arm, key) = (format!("arm/{arm}/"), metric.key());
-    let of_arm = figures.all().iter().filter(|f| f.value().is_some());
-    of_arm
-        .filter_map(|f| f.id().strip_prefix(&arm))
-        .any(|id| id.rsplit('/').next() == Some(key))
+/// Runs a study or takes an archive, audits, judges, prints.
+pub fn gate(args: &GateArgs) -> Result<Exit, Failure> {
+    let format = format(args);
+    let ended = gated(args, format);
+    if let Err(failure) = &ended
+        && format == GateFormat::Github
+    {
+        print!("{}", failed(&args.what.display().to_string(), &failure.message));
+    }
+    ended
 }
 
-/// The first comparison of tokens that breaks what the study declares.
-fn broken_identity(figures: &Figures) -> Option<String> {
-    let differs = figures.identity_broken().next()?;
-    let between = if differs.arms.len() == 1 {
-        "between its sessions"
+fn format(args: &GateArgs) -> GateFormat {
+    match args.format {
+        Some(format) => format,
+        None if args.json => GateFormat::Json,
+        // GitHub sets it to `true` in every step of a workflow.
+        None if env::var_os("GITHUB_ACTIONS").is_some_and(|v| v == "true") => GateFormat::Github,
+        None => GateFormat::Text,
+    }
+}
+
+fn gated(args: &GateArgs, format: GateFormat) -> Result<Exit, Failure> {
+    let archive = if args.what.is_dir() {
+        if args.baseline_program.is_some() {
+            let message = format!(
+                "{} is an archive: its arms have run; a baseline is for a study file",
+                args.what.display()
+            );
+            return Err(Failure::new(Exit::Usage, message));
+        }
+        args.what.clone()
     } else {
-        "between them"
+        run(args)?
     };
-    Some(format!(
-        "{}: {} differ {between} in {} of {} requests, and the study declares them equal",
-        differs.arms.join(", "),
-        differs.kind.title(),
-        differs.differing.len(),
-        differs.compared,
-    ))
+    let (judgement, figures, place) = judged(&archive)?;
+    let exit = match judgement.outcome {
+        // Asked for, a gate that demands nothing is a mistake.
+        Outcome::NoRules => Exit::Usage,
+        outcome => exit(outcome),
+    };
+    show(args, format, exit, (&judgement, &figures, &place))?;
+    Ok(exit)
 }
 
-enum Gate {
-    Pass,
-    Regression(String),
-    Inconclusive(String),
+/// Runs the study, with a baseline of its own where one is given; the sealed archive.
+fn run(args: &GateArgs) -> Result<PathBuf, Failure> {
+    let study = match &args.baseline_program {
+        None => Study::load(&args.what)?,
+        Some(program) => {
+            let text = fs::read_to_string(&args.what).map_err(|e| {
+                let message = format!("cannot read the study file {}: {e}", args.what.display());
+                Failure::new(Exit::Usage, message)
+            })?;
+            let program = program.canonicalize().map_err(|e| {
+                let message = format!("cannot read the baseline {}: {e}", program.display());
+                Failure::new(Exit::Usage, message)
+            })?;
+            let baseline = Baseline {
+                arm: args.arm.clone(),
+                program,
+                label: args.baseline_label.clone(),
+            };
+            baseline_study(&args.what, &text, &baseline)?
+        }
+    };
+    if study.rules.is_empty() {
+        let message = format!(
+            "{}: nothing is demanded: give the study a `margin`, or `[gate]` tables",
+            args.what.display()
+        );
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    refuse_unseen(&study, &args.what, args.yes)?;
+    let request = Request {
+        archives: args.out.clone().unwrap_or_else(|| PathBuf::from("archives")),
+        resume: None,
+        rehash: false,
+        engine: None,
+    };
+    Ok(run_to_seal(&study, request)?.archive)
 }
 
-fn against_margin(study: &Study, figures: &Figures, margin: f64) -> Gate {
-    let metric = study.primary;
-    let mut unsettled = None;
-    for c in figures.primary_comparisons() {
-        let Some(interval) = figures.interval(c) else {
-            let why = c.no_interval.as_deref().unwrap_or("it has no interval");
-            unsettled = Some(format!("{} over {}: {why}", c.other, c.base));
-            continue;
-        };
-        match stats::against_margin(interval, margin, metric.higher_is_better()) {
-            Decision::Pass => {}
-            Decision::Regression => {
-                return Gate::Regression(format!(
-                    "{} is slower than {} by more than the margin of {margin}",
-                    c.other, c.base
-                ));
-            }
-            Decision::Inconclusive => {
-                let more = figures.value(&format!("{}/quartets_to_settle", c.prefix));
-                unsettled = Some(format!(
-                    "{} over {}: the interval {:.4} to {:.4} does not settle a margin of {margin}; {}",
-                    c.other,
-                    c.base,
-                    interval.low,
-                    interval.high,
-                    settling(more)
-                ));
+/// Audits an archive and holds its figures to its own study file.
+fn judged(path: &Path) -> Result<(Judgement, Figures, Place), Failure> {
+    let archive = Archive::open(path)?;
+    if !archive.is_sealed() {
+        let message = format!(
+            "{} is not finished: palindrome run STUDY.toml --resume {0}",
+            path.display()
+        );
+        return Err(Failure::new(Exit::Incomplete, message));
+    }
+    let outcome = audit(path)?;
+    if !outcome.passed() {
+        return Err(Failure::new(Exit::Audit, not_holding(path, &outcome)));
+    }
+    let missing = || {
+        let message = format!("{}: it holds no figures", path.display());
+        Failure::new(Exit::Audit, message)
+    };
+    let figures = archive.figures()?.ok_or_else(missing)?;
+    let text = archive.read("study.toml")?;
+    let text = String::from_utf8_lossy(&text);
+    let file = StudyFile::parse(&path.join("study.toml"), &text)?;
+    let host = archive.host()?;
+    let cpus = host.logical_cpus.map_or_else(|| "? CPUs".to_owned(), |n| format!("{n} CPUs"));
+    let cpu = host.cpu_model.as_deref().unwrap_or("a processor without a name");
+    let place = Place {
+        archive: path.display().to_string(),
+        measured: format!("{} (UTC), {cpu}, {cpus}", host.utc),
+        notes: Vec::new(),
+    };
+    Ok((judge_rules(&file.rules(), &figures), figures, place))
+}
+
+fn not_holding(path: &Path, outcome: &Audit) -> String {
+    let all = &outcome.mismatches;
+    let mut message = format!("{}: the audit failed, so nothing is judged", path.display());
+    for mismatch in all.iter().take(MISMATCHES) {
+        message.push_str(&format!("\nMISMATCH {mismatch}"));
+    }
+    if all.len() > MISMATCHES {
+        message.push_str(&format!("\nand {} more", all.len() - MISMATCHES));
+    }
+    message
+}
+
+fn show(
+    args: &GateArgs,
+    format: GateFormat,
+    exit: Exit,
+    (judgement, figures, place): (&Judgement, &Figures, &Place),
+) -> Result<(), Failure> {
+    match format {
+        GateFormat::Text => print!("{}", explain(judgement, figures, place)),
+        GateFormat::Json => println!("{}", json(judgement, figures, place, exit as u8)),
+        GateFormat::Junit => print!("{}", junit(judgement, figures)),
+        GateFormat::Github => {
+            print!("{}", explain(judgement, figures, place));
+            print!("{}", annotations(judgement, figures));
+            if let Some(file) = env::var_os("GITHUB_STEP_SUMMARY") {
+                let file = PathBuf::from(file);
+                let text = summary(judgement, figures, place);
+                let appended = OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(&file)
+                    .and_then(|mut open| open.write_all(text.as_bytes()));
+                appended.map_err(|e| unwritable(&file, &e))?;
             }
         }
     }
-    unsettled.map_or(Gate::Pass, Gate::Inconclusive)
+    if let Some(file) = &args.junit {
+        fs::write(file, junit(judgement, figures)).map_err(|e| unwritable(file, &e))?;
+    }
+    Ok(())
 }
 
-/// How many sessions would settle it, in words.
-fn settling(quartets: Option<f64>) -> String {
-    match quartets {
-        Some(n) => format!(
-            "{n} quartets ({} sessions an arm) would settle it 4 times in 5, were effect and noise as seen here; start \
-             a new study, for adding sessions until it settles is not a test",
-            n * 2.0
-        ),
-        None => {
-            "the effect seen lies too close to the margin for 1000 quartets to settle it".to_owned()
-        }
-    }
+fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(
+        Exit::Usage,
+        format!("cannot write {}: {error}", file.display()),
+    )
 }

@@ -2,7 +2,10 @@
 
 mod aa;
 mod args;
+mod args_claims;
+mod args_gate;
 mod calibrate;
+mod claims;
 mod doctor;
 mod dry_run;
 mod entry;
@@ -10,6 +13,8 @@ mod evidence;
 mod exit;
 mod failure;
 mod gate;
+mod history;
+mod log;
 mod pipe;
 mod run;
 mod setup;

@@ -1,6 +1,6 @@
 //! `palindrome run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -21,31 +21,9 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     if args.dry_run {
         return dry_run(&study, args.json);
     }
-    if let Some(margin) = study.margin
-        && study.quartets < 2
-        && !args.yes
-    {
-        return Err(Failure::new(
-            Exit::Usage,
-            format!(
-                "{}: {} quartet gives no interval, so a margin of {margin} cannot be settled: give at \
-                 least 2 quartets (3 is usual), or `--yes` to run it all the same",
-                args.study.display(),
-                study.quartets
-            ),
-        ));
-    }
-    let foresight = foresight(&study);
-    eprintln!("{}", foresight.sentence);
-    if let Some(why) = foresight.margin_unseen
-        && !args.yes
-        // What has begun goes on as it was planned.
-        && args.resume.is_none()
-    {
-        let file = args.study.display();
-        let message = format!("{file}: {why}; `--yes` runs it all the same");
-        return Err(Failure::new(Exit::Usage, message));
-    }
+    // What has begun goes on as it was planned.
+    let yes = args.yes || args.resume.is_some();
+    refuse_unseen(&study, &args.study, yes)?;
     let outcome = run_to_seal(
         &study,
         Request {
@@ -71,6 +49,32 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         eprintln!("{reason}");
     }
     Ok(outcome.exit)
+}
+
+/// Says what a study can see; refuses one that cannot settle its own margin, but for `--yes`.
+pub(super) fn refuse_unseen(study: &Study, path: &Path, yes: bool) -> Result<(), Failure> {
+    let file = path.display();
+    if let Some(rule) = study.rules.first()
+        && study.quartets < 2
+        && !yes
+    {
+        let margin = rule.margin;
+        let message = format!(
+            "{file}: {} quartet gives no interval, so a margin of {margin} cannot be settled: give at least 2 quartets (3 \
+             is usual), or `--yes` to run it all the same",
+            study.quartets
+        );
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    let foresight = foresight(study);
+    eprintln!("{}", foresight.sentence);
+    match foresight.margin_unseen {
+        Some(why) if !yes => {
+            let message = format!("{file}: {why}; `--yes` runs it all the same");
+            Err(Failure::new(Exit::Usage, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the study can see, by the spread that its file assumes, or else that an A/A study measured

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Formula;
 use super::alone::{Alone, alone};
 use super::compare::{Comparison, Rules, compare};
-use super::family::{Compared, adjust, margin, settle};
+use super::family::{Compared, adjust, margin, settle, settle_rules};
 use super::figure::{AnyFigure, Fact, Figure, Published, Unit};
 use super::identity::{Identity, identities};
 use super::look::Look;
@@ -329,6 +329,9 @@ pub fn derive_as(facts: &Facts, version: u32) -> Derived {
         adjust(&mut book, &others);
         if let Some(margin) = margin(&mut book, file.as_ref()) {
             settle(&mut book, &about, primary, &margin);
+        }
+        if let Some(file) = &file {
+            settle_rules(&mut book, file, &compared);
         }
     }
     let alone = arms

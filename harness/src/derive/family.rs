@@ -5,7 +5,7 @@ use super::book::Book;
 use super::figure::{AnyFigure, Assumed, Calculated, Fact, Figure, Unit};
 use super::{Comparison, Formula, Metric};
 use crate::stats::PairOrder;
-use crate::study::StudyFile;
+use crate::study::{Direction, Rule, StudyFile};
 
 /// A comparison with the figures that more is computed from.
 pub(super) struct Compared {
@@ -50,8 +50,8 @@ impl Noise {
 
 /// The margin as declared; absent where the study has none.
 pub(super) fn margin(book: &mut Book, file: Option<&StudyFile>) -> Option<Figure<Assumed>> {
-    let margin = *file?.margin.as_ref()?.as_ref();
-    let fact = Fact::new("study.toml", "margin", Some(margin));
+    let rule = file?.primary_rule()?;
+    let fact = Fact::new("study.toml", &rule.declared, Some(rule.margin));
     Some(book.add(Figure::declared("study/margin".into(), Unit::Ratio, fact)))
 }
 
@@ -82,17 +82,64 @@ pub(super) fn settle(
     primary: Metric,
     margin: &Figure<Assumed>,
 ) {
-    let formula = if primary.higher_is_better() {
+    let each = |c: &Comparison| format!("{}/quartets_to_settle", c.prefix);
+    settle_as(book, about, primary, margin, "study/log_margin", &each);
+}
+
+/// Publishes the margins that a gate has beside the study's own, and how many quartets would settle
+/// each (of those against a slowdown: what would settle one of either sign is not computed).
+pub(super) fn settle_rules(book: &mut Book, file: &StudyFile, compared: &[Compared]) {
+    let own = file.primary_rule();
+    for rule in file.rules() {
+        if own.as_ref() == Some(&rule) {
+            continue;
+        }
+        let fact = Fact::new("study.toml", &rule.declared, Some(rule.margin));
+        let id = rule.declared.clone();
+        let margin = book.add(Figure::declared(id, Unit::Ratio, fact));
+        if rule.direction == Direction::Either {
+            continue;
+        }
+        let is_about = |c: &&Compared| {
+            c.comparison.metric == rule.metric && c.comparison.level == rule.level
+        };
+        let about: Vec<&Compared> = compared.iter().filter(is_about).collect();
+        let scope = rule.declared.trim_end_matches("/margin");
+        let log_margin = format!("{scope}/log_margin");
+        let each = |c: &Comparison| rule.quartets_to_settle(c);
+        settle_as(book, &about, rule.metric, &margin, &log_margin, &each);
+    }
+}
+
+impl Rule {
+    /// Id of the figure that says how many quartets would settle it in a comparison.
+    pub fn quartets_to_settle(&self, c: &Comparison) -> String {
+        match self.declared.strip_suffix("/margin") {
+            Some(scope) => format!("{scope}/{}-over-{}/quartets_to_settle", c.other, c.base),
+            None => format!("{}/quartets_to_settle", c.prefix),
+        }
+    }
+}
+
+fn settle_as(
+    book: &mut Book,
+    about: &[&Compared],
+    metric: Metric,
+    margin: &Figure<Assumed>,
+    log_margin: &str,
+    each: &dyn Fn(&Comparison) -> String,
+) {
+    let formula = if metric.higher_is_better() {
         Formula::LogMarginOfRate
     } else {
         Formula::LogMarginOfTime
     };
-    let id = "study/log_margin".to_owned();
+    let id = log_margin.to_owned();
     let place = book.add(Figure::by(id, Unit::LogRatio, &formula, &[margin]));
     for c in about {
         let Some(noise) = &c.noise else { continue };
         book.add(Figure::by(
-            format!("{}/quartets_to_settle", c.comparison.prefix),
+            each(&c.comparison),
             Unit::Count,
             &Formula::QuartetsToSettle,
             &[&c.theta, &noise.deviation, &place],

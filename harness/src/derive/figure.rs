@@ -21,6 +21,16 @@ pub enum Label {
 }
 
 impl Label {
+    /// As archives and sentences write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Measured => "MEASURED",
+            Self::Calculated => "CALCULATED",
+            Self::Simulated => "SIMULATED",
+            Self::Assumed => "ASSUMED",
+        }
+    }
+
     /// The letter that marks it in tables and charts.
     pub fn letter(self) -> char {
         match self {
@@ -103,6 +113,18 @@ impl Published {
     /// What it was computed from.
     pub fn inputs(&self) -> &[String] {
         &self.inputs
+    }
+    /// This figure over another, which may be of another archive; `places` name the archives.
+    pub fn over(&self, other: &Self, places: [&str; 2], id: String) -> Self {
+        let named = |figure: &Self, place: &str| Figure::<Calculated> {
+            published: Self {
+                id: format!("{place}#{}", figure.id),
+                ..figure.clone()
+            },
+            label: PhantomData,
+        };
+        let (a, b) = (named(self, places[0]), named(other, places[1]));
+        Figure::by(id, Unit::Ratio, &Formula::Quotient, &[&a, &b]).published
     }
     /// Equal to the last bit, labels and provenance included.
     pub fn same_bits(&self, other: &Self) -> bool {

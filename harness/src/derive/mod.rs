@@ -16,6 +16,7 @@ mod noise;
 mod request;
 mod session;
 mod settings;
+mod settling;
 mod verdict;
 mod version;
 mod worst;
@@ -37,6 +38,7 @@ pub use settings::{
     Asked, By, SessionSettings, Setting, Terms, Verdicted, broken_terms, gists, settings,
     unused_instructions,
 };
+pub use settling::settling;
 pub use verdict::{Verdict, three_digits};
 pub use version::{DERIVE, DERIVE_CHANGELOG};
 pub use worst::{PERCENTS, WORST};

@@ -10,7 +10,7 @@ use super::terminal::{
 };
 use super::{settings, usage};
 use crate::archive::{Facts, SessionFacts, short};
-use crate::derive::{Comparison, Figures, Label, detectable};
+use crate::derive::{Comparison, Figures, Label, detectable, settling};
 use crate::stats::{Decision, against_margin};
 use crate::study::Protocol;
 
@@ -98,7 +98,7 @@ pub(super) fn page(source: &Source<'_>) -> Page {
         blocks.push(Block::Text(format!("{}.", about_p(figures))));
     }
     blocks.extend(reasons(figures));
-    blocks.extend(settling(figures).map(Block::Text));
+    blocks.extend(open_margins(figures).map(Block::Text));
     blocks.extend(company(figures).map(|line| Block::Text(format!("{line}."))));
     if !figures.comparisons().is_empty() {
         blocks.push(Block::Text(detectable(source.facts.plan.pairs())));
@@ -289,7 +289,7 @@ fn compared(figures: &Figures) -> Table {
 }
 
 /// How many quartets would settle the margin, where this study's do not.
-fn settling(figures: &Figures) -> impl Iterator<Item = String> {
+fn open_margins(figures: &Figures) -> impl Iterator<Item = String> {
     let margin = figures.value("study/margin").unwrap_or_default();
     let metric = figures.primary();
     let open = move |c: &&Comparison| {
@@ -300,21 +300,12 @@ fn settling(figures: &Figures) -> impl Iterator<Item = String> {
     let primary = figures.primary_comparisons().filter(open);
     primary.filter_map(move |c| {
         let needed = figures.get(&format!("{}/quartets_to_settle", c.prefix))?;
-        Some(match needed.value() {
-            Some(quartets) => format!(
-                "The interval of {} / {} does not settle the margin of {margin}. {} quartets ({} sessions an arm) would, 4 \
-                 times in 5, were effect and noise as seen here.",
-                c.other,
-                c.base,
-                bare(Some(needed)),
-                quartets * 2.0
-            ),
-            None => format!(
-                "The interval of {} / {} does not settle the margin of {margin}, and the effect seen lies too close to it \
-                 for 1000 quartets to do so.",
-                c.other, c.base
-            ),
-        })
+        Some(format!(
+            "The interval of {} / {} does not settle the margin of {margin}: {}.",
+            c.other,
+            c.base,
+            settling(Some(needed))
+        ))
     })
 }
 

@@ -6,7 +6,7 @@ use crate::derive::{Figures, Published, Unit, three_digits};
 pub(super) const MISSING: &str = "–";
 
 /// A figure's value with unit and label letter, such as `71.3 tok/s C`; a dash when absent.
-pub(super) fn with_unit(figure: Option<&Published>) -> String {
+pub(crate) fn with_unit(figure: Option<&Published>) -> String {
     match figure.and_then(|f| f.value().map(|v| (f, v))) {
         Some((f, value)) => {
             let unit = unit_text(f.unit());
@@ -22,7 +22,7 @@ pub(super) fn with_unit(figure: Option<&Published>) -> String {
 }
 
 /// Value and label letter without the unit, for columns whose head names it.
-pub(super) fn bare(figure: Option<&Published>) -> String {
+pub(crate) fn bare(figure: Option<&Published>) -> String {
     match figure.and_then(|f| f.value().map(|v| (f, v))) {
         Some((f, value)) => format!("{} {}", number(value, f.unit()), f.label().letter()),
         None => MISSING.into(),
@@ -30,7 +30,7 @@ pub(super) fn bare(figure: Option<&Published>) -> String {
 }
 
 /// A value in the unit's usual scale.
-pub(super) fn number(value: f64, unit: Unit) -> String {
+pub(crate) fn number(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => three_digits(value / (1024.0 * 1024.0)),
         Unit::Tokens => format!("{value:.0}"),
@@ -40,7 +40,7 @@ pub(super) fn number(value: f64, unit: Unit) -> String {
 }
 
 /// How a unit is written.
-pub(super) fn unit_text(unit: Unit) -> &'static str {
+pub(crate) fn unit_text(unit: Unit) -> &'static str {
     match unit {
         Unit::Seconds => "s",
         Unit::Milliseconds => "ms",

@@ -186,7 +186,7 @@ pub(super) fn arm_figure(arm: &str, level: Option<&str>, metric: Metric) -> Stri
 }
 
 /// A metric in a sentence, with its level where there is one: `throughput at concurrency 4`.
-pub(super) fn in_words(metric: Metric, level: Option<&str>) -> String {
+pub(crate) fn in_words(metric: Metric, level: Option<&str>) -> String {
     let metric = metric.title().to_lowercase();
     match level {
         Some(level) => format!("{metric} at {}", level_title(level)),
@@ -234,7 +234,7 @@ pub(super) fn ratio_title(metric: Metric) -> String {
 }
 
 /// Columns padded to their widest cell; the first to the left, the rest to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |c: usize| {
         rows.iter()

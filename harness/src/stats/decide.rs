@@ -33,6 +33,18 @@ pub fn against_margin(ratio: Interval, margin: f64, higher_is_better: bool) -> D
     }
 }
 
+/// Judges the interval of a ratio by the largest change that passes, of either sign.
+pub fn within_margin(ratio: Interval, margin: f64) -> Decision {
+    let (least, most) = (1.0 - margin, 1.0 + margin);
+    if ratio.high < least || ratio.low > most {
+        Decision::Regression
+    } else if ratio.low > least && ratio.high < most {
+        Decision::Pass
+    } else {
+        Decision::Inconclusive
+    }
+}
+
 /// Where the margin lies in log units of the ratio.
 pub fn log_margin(margin: f64, higher_is_better: bool) -> f64 {
     if higher_is_better {
@@ -84,6 +96,16 @@ mod tests {
         assert_eq!(by_time(1.04, 1.06), Decision::Inconclusive);
         assert!((libm::exp(log_margin(0.05, true)) - 0.95).abs() < 1e-15);
         assert!((libm::exp(log_margin(0.05, false)) - 1.05).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_change_of_either_sign_is_one() {
+        let judged = |low, high| within_margin(ratio(low, high), 0.05);
+        assert_eq!(judged(0.96, 1.04), Decision::Pass);
+        assert_eq!(judged(0.90, 0.94), Decision::Regression);
+        assert_eq!(judged(1.06, 1.10), Decision::Regression);
+        assert_eq!(judged(0.94, 1.02), Decision::Inconclusive);
+        assert_eq!(judged(0.98, 1.06), Decision::Inconclusive);
     }
 
     #[test]

@@ -14,7 +14,9 @@ mod student;
 mod summary;
 
 pub use bound::{PerSession, percentile_upper_bound};
-pub use decide::{ALPHA, Decision, Difference, against_margin, difference, log_margin};
+pub use decide::{
+    ALPHA, Decision, Difference, against_margin, difference, log_margin, within_margin,
+};
 pub use estimate::{
     Interval, NoInterval, Noise, PairEffect, PairEstimate, PairOrder, pair_order_estimate,
     pair_order_estimate_at,

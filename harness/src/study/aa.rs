@@ -19,38 +19,10 @@ pub struct AaOptions {
 
 /// The A/A study of a study file's text. Relative paths start from `path`'s folder.
 pub fn aa_study(path: &Path, text: &str, options: &AaOptions) -> Result<Study, StudyError> {
-    let mut file: Table =
-        toml::from_str(text).map_err(|e| StudyError::from_toml(path, text, &e))?;
-    let arms: Vec<Table> = file
-        .get("arm")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|arm| arm.as_table().cloned())
-        .collect();
-    // A mistake in the file itself is named where it stands in it; that a second arm lacks is none.
-    if arms.len() > 1 {
-        StudyFile::parse(path, text)?;
-    }
-    let name = |arm: &Table| -> String {
-        let name = arm.get("name").and_then(Value::as_str);
-        name.unwrap_or_default().to_owned()
-    };
-    let chosen = match &options.arm {
-        Some(wanted) => arms.iter().find(|arm| name(arm) == *wanted),
-        None => arms.first(),
-    };
-    let Some(chosen) = chosen else {
-        let names: Vec<String> = arms.iter().map(name).collect();
-        let message = match &options.arm {
-            Some(wanted) => format!("no arm is named {wanted:?}; there are {}", names.join(", ")),
-            None => "there is no `[[arm]]` to run twice".to_owned(),
-        };
-        return Err(StudyError::at(path, text, 0..0, message));
-    };
+    let (mut file, chosen) = chosen_arm(path, text, options.arm.as_deref(), <[Table]>::first)?;
     let twice = ["1", "2"].map(|which| {
         let mut arm = chosen.clone();
-        let own = name(chosen);
+        let own = name(&chosen);
         let label = chosen.get("label").and_then(Value::as_str);
         let label = format!("{}, run {which} of 2", label.unwrap_or(&own));
         arm.insert("name".into(), format!("{own}-{which}").into());
@@ -71,12 +43,51 @@ pub fn aa_study(path: &Path, text: &str, options: &AaOptions) -> Result<Study, S
         Value::Integer(i64::from(options.quartets.unwrap_or(3))),
     );
     // What the study asks of two different arms is not asked of one.
-    for key in ["margin", "looks", "assumed_spread"] {
+    for key in ["margin", "gate", "looks", "assumed_spread"] {
         file.remove(key);
     }
     let made = toml::to_string(&file)
         .map_err(|e| StudyError::at(path, text, 0..0, format!("cannot be written again: {e}")))?;
     Study::of_bytes(path, made.into_bytes())
+}
+
+fn name(arm: &Table) -> String {
+    let name = arm.get("name").and_then(Value::as_str);
+    name.unwrap_or_default().to_owned()
+}
+
+/// A study file's text as a table, and the arm of that name, or else the `usual` one.
+pub(super) fn chosen_arm(
+    path: &Path,
+    text: &str,
+    wanted: Option<&str>,
+    usual: fn(&[Table]) -> Option<&Table>,
+) -> Result<(Table, Table), StudyError> {
+    let file: Table = toml::from_str(text).map_err(|e| StudyError::from_toml(path, text, &e))?;
+    let arms: Vec<Table> = file
+        .get("arm")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|arm| arm.as_table().cloned())
+        .collect();
+    // A mistake in the file itself is named where it stands in it; that a second arm lacks is none.
+    if arms.len() > 1 {
+        StudyFile::parse(path, text)?;
+    }
+    let chosen = match wanted {
+        Some(wanted) => arms.iter().find(|arm| name(arm) == wanted),
+        None => usual(&arms),
+    };
+    let Some(chosen) = chosen.cloned() else {
+        let names: Vec<String> = arms.iter().map(name).collect();
+        let message = match wanted {
+            Some(wanted) => format!("no arm is named {wanted:?}; there are {}", names.join(", ")),
+            None => "there is no `[[arm]]` to run twice".to_owned(),
+        };
+        return Err(StudyError::at(path, text, 0..0, message));
+    };
+    Ok((file, chosen))
 }
 
 #[cfg(test)]

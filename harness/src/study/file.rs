@@ -9,6 +9,7 @@ use super::expect::Expect;
 use super::looks::LooksFile;
 use super::protocol::Limits;
 use super::protocol_file::ProtocolFile;
+use super::rule::RulesFile;
 use crate::derive::Metric;
 use crate::server::ServerKind;
 
@@ -37,6 +38,9 @@ pub struct StudyFile {
     /// Largest slowdown that still passes a gate, as a share (0.05 is 5%).
     #[serde(default)]
     pub margin: Option<Spanned<f64>>,
+    /// What else a gate demands. Read it with [`StudyFile::rules`].
+    #[serde(default)]
+    pub gate: RulesFile,
     /// How much two neighbouring sessions of one arm are taken to differ before the first one has
     /// run: standard deviation of their log-ratio, as a share (0.01 is 1%).
     #[serde(default)]

@@ -13,6 +13,7 @@ use super::expect::Expect;
 use super::file::{ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile};
 use super::looks::Looks;
 use super::protocol::Protocol;
+use super::rule::Rule;
 use crate::archive::sha256_hex;
 use crate::derive::Metric;
 use crate::server::ServerKind;
@@ -97,8 +98,10 @@ pub struct Study {
     pub burn_in: bool,
     /// See [`StudyFile::primary`].
     pub primary: Metric,
-    /// See [`StudyFile::margin`].
+    /// Largest slowdown of the primary metric that passes: see [`StudyFile::primary_rule`].
     pub margin: Option<f64>,
+    /// See [`StudyFile::rules`].
+    pub rules: Vec<Rule>,
     /// See [`StudyFile::assumed_spread`].
     pub assumed_spread: Option<f64>,
     /// See [`StudyFile::looks`].
@@ -244,6 +247,8 @@ impl StudyFile {
         if let Some((span, what)) = file.bad_expectation() {
             return bad(span, what);
         }
+        let rules = file.resolve_rules();
+        rules.map_err(|(span, what)| StudyError::at(path, text, span, what))?;
         bounds::check(path, text, &file)?;
         Ok(file)
     }
@@ -317,6 +322,7 @@ impl Study {
         let source = Source { path, text, folder };
         let (protocol, primary) = (file.protocol(), file.primary());
         let looks = file.looks();
+        let (rules, margin) = (file.rules(), file.primary_rule().map(|rule| rule.margin));
         let arms = file
             .arms
             .iter()
@@ -335,7 +341,8 @@ impl Study {
             burn_in: file.burn_in,
             primary,
             protocol,
-            margin: file.margin.map(Spanned::into_inner),
+            margin,
+            rules,
             assumed_spread: file.assumed_spread.map(Spanned::into_inner),
             looks,
             identity: file.identity,

@@ -1,6 +1,7 @@
 //! Study files and the plans they expand to.
 
 mod aa;
+mod baseline;
 mod bounds;
 mod coin;
 mod error;
@@ -12,8 +13,10 @@ mod looks;
 mod plan;
 mod protocol;
 mod protocol_file;
+mod rule;
 
 pub use aa::{AaOptions, aa_study};
+pub use baseline::{Baseline, baseline_study};
 pub use coin::SplitMix64;
 pub use error::StudyError;
 pub use expand::{coins, order, written_phases};
@@ -26,3 +29,4 @@ pub use looks::{Looks, LooksFile};
 pub use plan::{Level, Plan, PlannedSession, Role, Step};
 pub use protocol::{ALONE, Limits, Phase, PhaseRequest, Protocol, Way, at_level, level_title};
 pub use protocol_file::{EachLevel, ProtocolFile, ProtocolKind};
+pub use rule::{Direction, Rule, RuleFile, RulesFile};

@@ -2,6 +2,7 @@
 
 mod aa;
 mod exit_codes;
+mod gate;
 mod mirrored_study;
 mod setup_command;
 mod support;
