@@ -65,13 +65,13 @@ pub enum LogCommand {
 #[derive(Debug, Args)]
 pub struct LogAddArgs {
     /// What was expected, and why
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub hypothesis: String,
     /// What was changed to see
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub change: String,
     /// What was seen, and what was decided
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub outcome: String,
     /// How the outcome is known: measured, calculated, simulated, assumed
     #[arg(long, value_name = "LABEL", value_parser = label)]
