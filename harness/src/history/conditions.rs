@@ -71,7 +71,7 @@ fn workload(facts: &Facts, file: &StudyFile) -> String {
         text.push_str(&format!("{warmup} {sha256}\n"));
     }
     let hash = sha256_hex(text.as_bytes());
-    format!("{} bodies ({})", plan.bodies.len(), short(&hash))
+    format!("{} request(s) ({})", plan.bodies.len(), short(&hash))
 }
 
 fn models(facts: &Facts, arm: &str) -> String {
