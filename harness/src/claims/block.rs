@@ -119,7 +119,9 @@ fn declared(head: &str) -> Result<(String, Vec<Wanted>), String> {
     let mut words = head.split_whitespace();
     let archive = words.next().and_then(|w| w.strip_prefix("archive="));
     let Some(archive) = archive.filter(|name| is_folder_name(name)) else {
-        return Err("the first word must be `archive=` and the name of an archive's folder".to_owned());
+        return Err(
+            "the first word must be `archive=` and the name of an archive's folder".to_owned(),
+        );
     };
     let mut wanted = Vec::new();
     for word in words {
@@ -134,7 +136,11 @@ fn declared(head: &str) -> Result<(String, Vec<Wanted>), String> {
                 None => return Err(format!("`@{name}` is not one of {}", Scale::NAMES)),
             },
         };
-        wanted.extend(expanded(ids).into_iter().map(|id| Wanted::Figure { id, scale }));
+        wanted.extend(
+            expanded(ids)
+                .into_iter()
+                .map(|id| Wanted::Figure { id, scale }),
+        );
     }
     Ok((archive.to_owned(), wanted))
 }
@@ -178,8 +184,14 @@ mod tests {
         let text = "x\n<!-- palindrome:claim archive=2026-a\narm/{a,b}/rate p/{low,high}@GB =95 -->\n1 of 2\n<!-- palindrome:end -->\n";
         let found = blocks(text);
         let block = found[0].as_ref().unwrap();
-        assert_eq!((found.len(), block.archive.as_str(), block.line), (1, "2026-a", 3));
-        assert_eq!(block.wanted[..2], [figure("arm/a/rate"), figure("arm/b/rate")]);
+        assert_eq!(
+            (found.len(), block.archive.as_str(), block.line),
+            (1, "2026-a", 3)
+        );
+        assert_eq!(
+            block.wanted[..2],
+            [figure("arm/a/rate"), figure("arm/b/rate")]
+        );
         assert_eq!(block.wanted[4], Wanted::Literal("95".to_owned()));
         assert_eq!(block.wanted.len(), 5);
         assert_eq!(block.text, "\n1 of 2\n");
@@ -189,17 +201,38 @@ mod tests {
     fn broken_marks_are_named_with_their_line() {
         let wrong = |text: &str| -> Vec<String> {
             let found = blocks(text).into_iter();
-            found.filter_map(Result::err).map(|e| format!("{}: {}", e.line, e.what)).collect()
+            found
+                .filter_map(Result::err)
+                .map(|e| format!("{}: {}", e.line, e.what))
+                .collect()
         };
         let none: [String; 0] = [];
         assert_eq!(wrong("```\n<!-- palindrome:claim\n```\n"), none);
         for (text, says) in [
-            ("\n<!-- palindrome:claim archive=a", "2: the mark has no `-->`"),
-            ("<!-- palindrome:claim archive=a -->", "1: the block has no end"),
-            ("<!-- palindrome:claim arm/a --><!-- palindrome:end -->", "1: the first word must be"),
-            ("<!-- palindrome:claim archive=../a --><!-- palindrome:end -->", "1: the first word must be"),
-            ("<!-- palindrome:claim archive=a b@c --><!-- palindrome:end -->", "1: `@c` is not one of"),
-            ("a\nb <!-- palindrome:end -->", "2: an end without a beginning"),
+            (
+                "\n<!-- palindrome:claim archive=a",
+                "2: the mark has no `-->`",
+            ),
+            (
+                "<!-- palindrome:claim archive=a -->",
+                "1: the block has no end",
+            ),
+            (
+                "<!-- palindrome:claim arm/a --><!-- palindrome:end -->",
+                "1: the first word must be",
+            ),
+            (
+                "<!-- palindrome:claim archive=../a --><!-- palindrome:end -->",
+                "1: the first word must be",
+            ),
+            (
+                "<!-- palindrome:claim archive=a b@c --><!-- palindrome:end -->",
+                "1: `@c` is not one of",
+            ),
+            (
+                "a\nb <!-- palindrome:end -->",
+                "2: an end without a beginning",
+            ),
             (
                 "<!-- palindrome:claim archive=a -->\n<!-- palindrome:claim archive=b --><!-- palindrome:end -->",
                 "1: the next block begins before this one ends",

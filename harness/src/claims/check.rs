@@ -109,7 +109,10 @@ fn one(block: &Block, kept: &mut Kept, checked: &mut Checked) {
         let (id, scale) = match wanted {
             Wanted::Literal(literal) if literal == digits => continue,
             Wanted::Literal(literal) => {
-                fail(line, format!("{digits} stands where the mark says ={literal}"));
+                fail(
+                    line,
+                    format!("{digits} stands where the mark says ={literal}"),
+                );
                 continue;
             }
             Wanted::Figure { id, scale } => (id, *scale),
@@ -121,12 +124,18 @@ fn one(block: &Block, kept: &mut Kept, checked: &mut Checked) {
             continue;
         };
         let Some(value) = figure.value() else {
-            fail(line, format!("{digits}: {id} has no value in {}", block.archive));
+            fail(
+                line,
+                format!("{digits}: {id} has no value in {}", block.archive),
+            );
             continue;
         };
         if let Some(why) = number.differs(value, scale) {
             let archive = &block.archive;
-            fail(line, format!("{digits}: {id} is {value} in {archive}; {why}"));
+            fail(
+                line,
+                format!("{digits}: {id} is {value} in {archive}; {why}"),
+            );
         }
     }
     if numbers.len() != block.wanted.len() {

@@ -154,9 +154,13 @@ mod tests {
     fn numbers_are_those_that_a_reader_sees() {
         let text = "| prompt, tok/s | 19.1 | **79.1** | 4.13 (3.82 to 4.48) |";
         assert_eq!(digits(text), ["19.1", "79.1", "4.13", "3.82", "4.48"]);
-        let text = "gpt-oss-20b on `7 CPUs`, f16, [9](x/8.5) <!-- 3 --> 2026-11-30 b11434 Q4_0 and AVX2.";
+        let text =
+            "gpt-oss-20b on `7 CPUs`, f16, [9](x/8.5) <!-- 3 --> 2026-11-30 b11434 Q4_0 and AVX2.";
         assert_eq!(digits(text), ["9"]);
-        assert_eq!(digits("1.56x, 56%, 154tok/s; +3 −2.5 ±0.3, ends in 12."), ["1.56", "56", "154", "3", "-2.5", "0.3", "12"]);
+        assert_eq!(
+            digits("1.56x, 56%, 154tok/s; +3 −2.5 ±0.3, ends in 12."),
+            ["1.56", "56", "154", "3", "-2.5", "0.3", "12"]
+        );
         assert_eq!(digits("2.5foo and 3foo"), ["2.5"]);
         let text = "ä 1.5";
         assert_eq!(&text[shown(text)[0].at..], "1.5");
@@ -173,13 +177,25 @@ mod tests {
         };
         let one = Scale::Times(1.0);
         assert_eq!(says("79.1", 79.090_782, one), None);
-        assert_eq!(says("79.0", 79.090_782, one), Some("rounded alike it is 79.1".into()));
+        assert_eq!(
+            says("79.0", 79.090_782, one),
+            Some("rounded alike it is 79.1".into())
+        );
         assert_eq!(says("79", 79.090_782, one), None);
-        assert_eq!(says("8", 8.4, one), Some("one digit is too few: give two at least".into()));
+        assert_eq!(
+            says("8", 8.4, one),
+            Some("one digit is too few: give two at least".into())
+        );
         assert_eq!(says("6", 6.0, one), None);
         assert_eq!(says("0.85", 0.845_297, one), None);
-        assert_eq!(says("6.90", 6_904_483_840.0, Scale::named("GB").unwrap()), None);
-        assert_eq!(says("56", 1.555, Scale::PercentMore), Some("rounded alike it is 55".into()));
+        assert_eq!(
+            says("6.90", 6_904_483_840.0, Scale::named("GB").unwrap()),
+            None
+        );
+        assert_eq!(
+            says("56", 1.555, Scale::PercentMore),
+            Some("rounded alike it is 55".into())
+        );
         assert_eq!(says("76", 0.241_86, Scale::PercentLess), None);
         assert_eq!(says("-2.5", -2.46, one), None);
         assert!(Scale::named("parsec").is_none());

@@ -34,7 +34,10 @@ impl Claim {
 }
 
 /// One claim for each comparison that has an interval, and one line for each that has none.
-pub fn claims(archive: &Archive, figures: &Figures) -> Result<(Vec<Claim>, Vec<String>), ArchiveError> {
+pub fn claims(
+    archive: &Archive,
+    figures: &Figures,
+) -> Result<(Vec<Claim>, Vec<String>), ArchiveError> {
     let facts = archive.facts()?;
     let name = archive.name();
     let (mut made, mut without) = (Vec::new(), Vec::new());
@@ -70,7 +73,12 @@ fn claim(name: &str, facts: &Facts, figures: &Figures, c: &Comparison) -> Option
     let percent = title.split('%').next().unwrap_or_default();
     let what = in_words(c.metric, c.level.as_deref());
     let mut initial = what.chars();
-    let what: String = initial.next().into_iter().flat_map(char::to_uppercase).chain(initial).collect();
+    let what: String = initial
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .chain(initial)
+        .collect();
     let sentence = format!(
         "{what} of {}: {}, against {} of {}; {} times as much by {} pairs of sessions ({}, {title} {} to {}{none_shown}), on \
          {}, {}, archive `{name}`.",
@@ -93,7 +101,12 @@ fn claim(name: &str, facts: &Facts, figures: &Figures, c: &Comparison) -> Option
     // The digits of a name are no numbers, but a level's are.
     let level = c.level.as_deref().map(|level| format!("={}", &level[1..]));
     let mut listed: Vec<String> = level.into_iter().collect();
-    listed.extend([scaled(other), scaled(base), ratio.clone(), format!("={}", c.pairs)]);
+    listed.extend([
+        scaled(other),
+        scaled(base),
+        ratio.clone(),
+        format!("={}", c.pairs),
+    ]);
     listed.push(format!("={percent}"));
     listed.push(format!("{}/{{ratio_low,ratio_high}}", c.prefix));
     Some(Claim {
@@ -139,7 +152,12 @@ fn on_what(facts: &Facts, c: &Comparison) -> String {
         _ => format!("`{}`, ", models.join(", ")),
     };
     let host = &facts.host;
-    let cpus = host.logical_cpus.map_or_else(|| "?".to_owned(), |n| n.to_string());
-    let cpu = host.cpu_model.as_deref().unwrap_or("a processor without a name");
+    let cpus = host
+        .logical_cpus
+        .map_or_else(|| "?".to_owned(), |n| n.to_string());
+    let cpu = host
+        .cpu_model
+        .as_deref()
+        .unwrap_or("a processor without a name");
     format!("{models}`{cpu}, {cpus} CPUs`")
 }

@@ -19,11 +19,16 @@ pub fn claim(args: &ClaimArgs) -> Result<Exit, Failure> {
         let folder = archive.path().parent().unwrap_or(Path::new("."));
         let mut kept = Kept::new(folder);
         let figures = kept.figures(&archive.name());
-        let figures = figures.as_ref().map_err(|why| Failure::new(Exit::Audit, why))?;
+        let figures = figures
+            .as_ref()
+            .map_err(|why| Failure::new(Exit::Audit, why))?;
         let (made, without) = claims(&archive, figures)?;
         some |= !made.is_empty();
         if args.json {
-            println!("{}", json!({ "archive": path, "claims": made, "without": without }));
+            println!(
+                "{}",
+                json!({ "archive": path, "claims": made, "without": without })
+            );
             continue;
         }
         for claim in &made {
@@ -33,7 +38,11 @@ pub fn claim(args: &ClaimArgs) -> Result<Exit, Failure> {
             eprintln!("{line}");
         }
     }
-    Ok(if some { Exit::Done } else { Exit::NothingMeasured })
+    Ok(if some {
+        Exit::Done
+    } else {
+        Exit::NothingMeasured
+    })
 }
 
 /// `palindrome claims check`.
@@ -52,8 +61,13 @@ fn check_files(args: &ClaimsCheckArgs) -> Result<Exit, Failure> {
             let message = format!("cannot read {}: {e}", file.display());
             Failure::new(Exit::Usage, message)
         })?;
-        let folder = args.archives.clone().unwrap_or_else(|| nearest_archives(file));
-        let kept = folders.entry(folder.clone()).or_insert_with(|| Kept::new(folder));
+        let folder = args
+            .archives
+            .clone()
+            .unwrap_or_else(|| nearest_archives(file));
+        let kept = folders
+            .entry(folder.clone())
+            .or_insert_with(|| Kept::new(folder));
         let checked = check(&text, kept);
         if checked.blocks == 0 {
             let message = format!(
@@ -66,7 +80,10 @@ fn check_files(args: &ClaimsCheckArgs) -> Result<Exit, Failure> {
             exit = Exit::Audit;
         }
         if args.json {
-            println!("{}", json!({ "file": file, "passed": checked.findings.is_empty(), "checked": checked }));
+            println!(
+                "{}",
+                json!({ "file": file, "passed": checked.findings.is_empty(), "checked": checked })
+            );
             continue;
         }
         println!(
@@ -86,7 +103,10 @@ fn check_files(args: &ClaimsCheckArgs) -> Result<Exit, Failure> {
 /// The nearest folder `archives` beside a file or above it.
 fn nearest_archives(file: &Path) -> PathBuf {
     let file = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
-    let above = file.ancestors().skip(1).map(|folder| folder.join("archives"));
+    let above = file
+        .ancestors()
+        .skip(1)
+        .map(|folder| folder.join("archives"));
     let found = above.into_iter().find(|folder| folder.is_dir());
     found.unwrap_or_else(|| PathBuf::from("archives"))
 }

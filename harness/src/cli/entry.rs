@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::args::{Cli, Command};
-use super::{Exit, Failure, aa, calibrate, claims, doctor, evidence, gate, history, log, run, setup};
+use super::{
+    Exit, Failure, aa, calibrate, claims, doctor, evidence, gate, history, log, run, setup,
+};
 use crate::demo;
 use crate::server::inner_command;
 

@@ -13,7 +13,7 @@ use crate::archive::Archive;
 use crate::audit::{Audit, audit};
 use crate::derive::Figures;
 use crate::gate::{
-    Judgement, Outcome, Place, annotations, explain, failed, judge as judge_rules, json, junit,
+    Judgement, Outcome, Place, annotations, explain, failed, json, judge as judge_rules, junit,
     summary,
 };
 use crate::study::{Baseline, Study, StudyFile, baseline_study};
@@ -45,7 +45,10 @@ pub fn gate(args: &GateArgs) -> Result<Exit, Failure> {
     if let Err(failure) = &ended
         && format == GateFormat::Github
     {
-        print!("{}", failed(&args.what.display().to_string(), &failure.message));
+        print!(
+            "{}",
+            failed(&args.what.display().to_string(), &failure.message)
+        );
     }
     ended
 }
@@ -113,7 +116,10 @@ fn run(args: &GateArgs) -> Result<PathBuf, Failure> {
     }
     refuse_unseen(&study, &args.what, args.yes)?;
     let request = Request {
-        archives: args.out.clone().unwrap_or_else(|| PathBuf::from("archives")),
+        archives: args
+            .out
+            .clone()
+            .unwrap_or_else(|| PathBuf::from("archives")),
         resume: None,
         rehash: false,
         engine: None,
@@ -144,8 +150,13 @@ fn judged(path: &Path) -> Result<(Judgement, Figures, Place), Failure> {
     let text = String::from_utf8_lossy(&text);
     let file = StudyFile::parse(&path.join("study.toml"), &text)?;
     let host = archive.host()?;
-    let cpus = host.logical_cpus.map_or_else(|| "? CPUs".to_owned(), |n| format!("{n} CPUs"));
-    let cpu = host.cpu_model.as_deref().unwrap_or("a processor without a name");
+    let cpus = host
+        .logical_cpus
+        .map_or_else(|| "? CPUs".to_owned(), |n| format!("{n} CPUs"));
+    let cpu = host
+        .cpu_model
+        .as_deref()
+        .unwrap_or("a processor without a name");
     let place = Place {
         archive: path.display().to_string(),
         measured: format!("{} (UTC), {cpu}, {cpus}", host.utc),

@@ -38,7 +38,8 @@ pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
                 json!({ "line": line, "interval": interval, "link": link })
             })
             .collect();
-        let object = json!({ "schema": "1.0", "metric": args.metric, "lines": all, "skipped": skipped });
+        let object =
+            json!({ "schema": "1.0", "metric": args.metric, "lines": all, "skipped": skipped });
         println!("{object}");
         return Ok(Exit::Done);
     }
@@ -50,7 +51,10 @@ pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
     }
     for line in found.iter().filter(|l| l.no_ratio.is_some()) {
         let why = line.no_ratio.as_deref().unwrap_or_default();
-        println!("{}: no ratio of {} and {}: {why}", line.archive, line.other.0, line.base.0);
+        println!(
+            "{}: no ratio of {} and {}: {why}",
+            line.archive, line.other.0, line.base.0
+        );
     }
     for s in &skipped {
         println!("left out: {}: {}", s.folder, s.why);
@@ -64,7 +68,14 @@ pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
 
 fn table(found: &[Line], links: &[Link]) -> Vec<Vec<String>> {
     let head = [
-        "", "started (UTC)", "study", "ratio of", "own figures", "ratio", "interval", "over the one before",
+        "",
+        "started (UTC)",
+        "study",
+        "ratio of",
+        "own figures",
+        "ratio",
+        "interval",
+        "over the one before",
         "over the chain's first",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -72,12 +83,19 @@ fn table(found: &[Line], links: &[Link]) -> Vec<Vec<String>> {
         let (before, first) = match link {
             Link::First => ("first".to_owned(), "first".to_owned()),
             Link::Refused(_) => ("refused".to_owned(), "first".to_owned()),
-            Link::Chained { since_before, since_first } => {
-                (value_and_label(Some(since_before)), value_and_label(Some(since_first)))
-            }
+            Link::Chained {
+                since_before,
+                since_first,
+            } => (
+                value_and_label(Some(since_before)),
+                value_and_label(Some(since_first)),
+            ),
         };
         let own = |figure: &Option<Published>| with_unit(figure.as_ref());
-        let level = line.level.as_ref().map_or_else(String::new, |l| format!(" at {l}"));
+        let level = line
+            .level
+            .as_ref()
+            .map_or_else(String::new, |l| format!(" at {l}"));
         rows.push(vec![
             format!("{}", number + 1),
             line.utc.get(..16).unwrap_or(&line.utc).replace('T', " "),

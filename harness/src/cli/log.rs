@@ -22,7 +22,10 @@ fn add(args: LogAddArgs) -> Result<Exit, Failure> {
         let folder = args.file.parent().unwrap_or(Path::new("."));
         let place = folder.join("../archives").join(name);
         if !place.is_dir() {
-            let message = format!("there is no archive {}: give its folder's name", place.display());
+            let message = format!(
+                "there is no archive {}: give its folder's name",
+                place.display()
+            );
             return Err(Failure::new(Exit::Usage, message));
         }
     }
@@ -46,7 +49,11 @@ fn check(args: &LogCheckArgs) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Usage, message));
     }
     let log = Log::open(&args.file)?;
-    println!("{}: {} records, each as and where it was written", args.file.display(), log.records);
+    println!(
+        "{}: {} records, each as and where it was written",
+        args.file.display(),
+        log.records
+    );
     Ok(Exit::Done)
 }
 

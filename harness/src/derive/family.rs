@@ -100,9 +100,8 @@ pub(super) fn settle_rules(book: &mut Book, file: &StudyFile, compared: &[Compar
         if rule.direction == Direction::Either {
             continue;
         }
-        let is_about = |c: &&Compared| {
-            c.comparison.metric == rule.metric && c.comparison.level == rule.level
-        };
+        let is_about =
+            |c: &&Compared| c.comparison.metric == rule.metric && c.comparison.level == rule.level;
         let about: Vec<&Compared> = compared.iter().filter(is_about).collect();
         let scope = rule.declared.trim_end_matches("/margin");
         let log_margin = format!("{scope}/log_margin");

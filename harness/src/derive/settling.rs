@@ -14,8 +14,8 @@ pub fn settling(quartets: Option<&Published>) -> String {
             figure.label().letter(),
             n * 2.0
         ),
-        None => format!(
-            "the effect seen lies too close to it for {MOST_QUARTETS} quartets to do so"
-        ),
+        None => {
+            format!("the effect seen lies too close to it for {MOST_QUARTETS} quartets to do so")
+        }
     }
 }

@@ -68,7 +68,9 @@ pub fn summary(judgement: &Judgement, figures: &Figures, place: &Place) -> Strin
             figures.interval_title()
         ));
         for j in &judgement.rules {
-            let ratio = j.ratio.map_or_else(|| "none".to_owned(), |r| format!("{} C", three_digits(r)));
+            let ratio = j
+                .ratio
+                .map_or_else(|| "none".to_owned(), |r| format!("{} C", three_digits(r)));
             out.push_str(&format!(
                 "| {} | {ratio} | {} | {} | {} |\n",
                 cell(&title(j)),

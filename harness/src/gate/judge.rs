@@ -186,9 +186,7 @@ fn one(rule: &Rule, figures: &Figures, c: &Comparison) -> Judged {
 
 fn decide(rule: &Rule, interval: Interval) -> Decision {
     match rule.direction {
-        Direction::Slower => {
-            against_margin(interval, rule.margin, rule.metric.higher_is_better())
-        }
+        Direction::Slower => against_margin(interval, rule.margin, rule.metric.higher_is_better()),
         Direction::Either => within_margin(interval, rule.margin),
     }
 }

@@ -47,7 +47,8 @@ pub fn junit(judgement: &Judgement, figures: &Figures) -> String {
         case(&title(j), failed, &said);
     }
     for (what, held) in &judgement.identity {
-        let failed = (!held).then_some(("identity", "they differ, and the study declares them equal"));
+        let failed =
+            (!held).then_some(("identity", "they differ, and the study declares them equal"));
         case(&format!("tokens of {what}"), failed, "");
     }
     // What is no demand of the study file is a case of its own.

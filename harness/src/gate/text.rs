@@ -21,7 +21,7 @@ pub struct Place {
     pub notes: Vec<String>,
 }
 
-/// Outcome, demands, tokens, warnings, why, and what to do: plain text of at most 30 lines. Ends with
+/// Outcome, warnings, demands, tokens, why, and what to do: plain text of at most 30 lines. Ends with
 /// a newline.
 pub fn explain(judgement: &Judgement, figures: &Figures, place: &Place) -> String {
     let mut out = format!(
@@ -34,6 +34,11 @@ pub fn explain(judgement: &Judgement, figures: &Figures, place: &Place) -> Strin
     for note in &place.notes {
         out.push_str(&format!("note      {note}\n"));
     }
+    let warnings = &figures.verdict().warnings;
+    for warning in warnings.iter().take(WARNINGS) {
+        out.push_str(&format!("! {warning}\n"));
+    }
+    out.push_str(&more(warnings.len(), WARNINGS, "warning"));
     if !judgement.rules.is_empty() {
         out.push('\n');
         out.push_str(&aligned(&table(judgement, figures)));
@@ -43,11 +48,6 @@ pub fn explain(judgement: &Judgement, figures: &Figures, place: &Place) -> Strin
         }
     }
     out.push_str(&tokens(&judgement.identity));
-    let warnings = &figures.verdict().warnings;
-    for warning in warnings.iter().take(WARNINGS) {
-        out.push_str(&format!("! {warning}\n"));
-    }
-    out.push_str(&more(warnings.len(), WARNINGS, "warning"));
     if let Some(reason) = &judgement.reason {
         out.push_str(&format!("\nWhy: {reason}.\n"));
     }
@@ -66,7 +66,9 @@ fn tokens(identity: &[(String, bool)]) -> String {
     }
     if !held.is_empty() {
         let n = held.len();
-        out.push_str(&format!("Tokens declared equal are, in {n} comparison(s) of hashes\n"));
+        out.push_str(&format!(
+            "Tokens declared equal are, in {n} comparison(s) of hashes\n"
+        ));
     }
     out
 }

@@ -66,7 +66,10 @@ fn linked(line: &Line, before: &Line, first: &Line) -> Link {
         },
         _ => Link::Refused(format!(
             "a ratio is missing: {}",
-            line.no_ratio.as_ref().or(before.no_ratio.as_ref()).map_or("not formed", String::as_str)
+            line.no_ratio
+                .as_ref()
+                .or(before.no_ratio.as_ref())
+                .map_or("not formed", String::as_str)
         )),
     }
 }

@@ -41,7 +41,8 @@ impl Conditions {
                 return Some(format!("{name} is {here}, before {there}"));
             }
         }
-        (self.fields.len() != before.fields.len()).then(|| "other conditions are recorded".to_owned())
+        (self.fields.len() != before.fields.len())
+            .then(|| "other conditions are recorded".to_owned())
     }
 }
 
@@ -58,14 +59,20 @@ fn protocol(facts: &Facts) -> String {
 }
 
 fn memory(host: &HostFacts) -> String {
-    let gib = host.memory_bytes.map(|b| format!("{:.1} GiB", b as f64 / (1_u64 << 30) as f64));
+    let gib = host
+        .memory_bytes
+        .map(|b| format!("{:.1} GiB", b as f64 / (1_u64 << 30) as f64));
     not_shown(gib)
 }
 
 /// Bodies, warm-ups and route: the names of what is sent, and a hash over all of it.
 fn workload(facts: &Facts, file: &StudyFile) -> String {
     let plan = &facts.plan;
-    let all = plan.warmups.iter().map(|w| (w, true)).chain(plan.bodies.iter().map(|b| (b, false)));
+    let all = plan
+        .warmups
+        .iter()
+        .map(|w| (w, true))
+        .chain(plan.bodies.iter().map(|b| (b, false)));
     let mut text = format!("{}\n", file.workload.path.as_ref());
     for ((_, sha256), warmup) in all {
         text.push_str(&format!("{warmup} {sha256}\n"));
@@ -79,7 +86,8 @@ fn models(facts: &Facts, arm: &str) -> String {
     let models: Option<Vec<String>> = session.map(|s| {
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
         let all = s.launch.models.iter();
-        all.map(|m| format!("{} ({})", name(&m.path), short(&m.sha256))).collect()
+        all.map(|m| format!("{} ({})", name(&m.path), short(&m.sha256)))
+            .collect()
     });
     not_shown(models.map(|m| m.join(", ")))
 }
@@ -94,10 +102,17 @@ fn settings(file: &StudyFile, arm: &str) -> String {
     let Some(arm) = file.arms.iter().find(|a| a.name.as_ref() == arm) else {
         return "not shown".to_owned();
     };
-    let number = |own: Option<u32>, base: Option<u32>| not_shown(own.or(base).map(|n| n.to_string()));
+    let number =
+        |own: Option<u32>, base: Option<u32>| not_shown(own.or(base).map(|n| n.to_string()));
     let mut env = file.base.env.clone();
     env.extend(arm.env.clone());
-    let args: Vec<&str> = file.base.args.iter().chain(&arm.args).map(String::as_str).collect();
+    let args: Vec<&str> = file
+        .base
+        .args
+        .iter()
+        .chain(&arm.args)
+        .map(String::as_str)
+        .collect();
     let env: Vec<String> = env.iter().map(|(k, v)| format!("{k}={v}")).collect();
     format!(
         "threads {}, ctx {}, args [{}], env [{}]",

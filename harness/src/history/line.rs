@@ -56,7 +56,11 @@ pub fn lines(folder: &Path, metric: &str) -> std::io::Result<(Vec<Line>, Vec<Ski
         if !path.is_dir() {
             continue;
         }
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         match of_archive(&path, metric) {
             Ok(Ok(lines)) => found.extend(lines),
             Ok(Err(why)) => skipped.push(Skipped { folder: name, why }),
@@ -124,7 +128,10 @@ fn changed(archive: &Archive) -> Result<Option<String>, ArchiveError> {
     }
     let manifest = archive.manifest()?;
     for name in ["study.toml", "plan.json", "host.json", "figures.json"] {
-        let sealed = manifest.iter().flat_map(|m| &m.subject).find(|s| s.name == name);
+        let sealed = manifest
+            .iter()
+            .flat_map(|m| &m.subject)
+            .find(|s| s.name == name);
         let sealed = sealed.and_then(|s| s.digest.get("sha256"));
         let found = hash_file(&archive.path().join(name)).ok();
         if sealed.is_none() || sealed != found.as_ref() {
@@ -190,7 +197,10 @@ fn by_name(figures: &Figures, name: &str, base: &str, other: &str) -> Option<For
         (Some((below, _)), Some((above, _))) => {
             let ratio = above.over(below, ["", ""], format!("{name}/quotient"));
             let missing = ratio.value().is_none();
-            (Some(ratio).filter(|r| r.value().is_some()), missing.then(|| "a figure is missing".to_owned()))
+            (
+                Some(ratio).filter(|r| r.value().is_some()),
+                missing.then(|| "a figure is missing".to_owned()),
+            )
         }
         _ => (None, Some("an arm does not show it".to_owned())),
     };
@@ -208,7 +218,10 @@ fn by_name(figures: &Figures, name: &str, base: &str, other: &str) -> Option<For
 /// An arm's figure and how it is counted: the rest of its name, if it has one.
 fn own(figures: &Figures, name: &str, arm: &str) -> Option<(Published, String)> {
     let scope = format!("arm/{arm}/");
-    let mut of_arm = figures.all().iter().filter_map(|f| Some((f, f.id().strip_prefix(&scope)?)));
+    let mut of_arm = figures
+        .all()
+        .iter()
+        .filter_map(|f| Some((f, f.id().strip_prefix(&scope)?)));
     let (figure, rest) = of_arm.find_map(|(f, id)| match id.strip_prefix(name)? {
         "" => Some((f, "as named")),
         rest if matches!(rest, "_n" | "_n_minus_1" | "_as_stated") => Some((f, &rest[1..])),

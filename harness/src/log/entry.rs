@@ -50,7 +50,11 @@ impl Entry {
         if let Some(corrected) = self.corrects {
             let _ = writeln!(out, "* **Corrects**: record {corrected}");
         }
-        let _ = writeln!(out, "* **Hypothesis**: {}", line("hypothesis", &self.hypothesis)?);
+        let _ = writeln!(
+            out,
+            "* **Hypothesis**: {}",
+            line("hypothesis", &self.hypothesis)?
+        );
         let _ = writeln!(out, "* **Change**: {}", line("change", &self.change)?);
         let _ = writeln!(out, "* **Archive**: {}", self.links()?);
         let _ = writeln!(out, "* **Outcome**: {}", line("outcome", &self.outcome)?);
@@ -94,9 +98,7 @@ fn is_date(text: &str) -> bool {
         digits && part.parse::<u32>().is_ok_and(|n| (1..=most).contains(&n))
     };
     match parts.as_slice() {
-        [year, month, day] => {
-            number(year, 4, 9999) && number(month, 2, 12) && number(day, 2, 31)
-        }
+        [year, month, day] => number(year, 4, 9999) && number(month, 2, 12) && number(day, 2, 31),
         _ => false,
     }
 }

@@ -51,7 +51,9 @@ pub enum LogError {
     #[error(transparent)]
     Entry(#[from] EntryError),
     /// The new record is out of order.
-    #[error("the record is of {new}, and the last one of {last}: records stand in order of their dates")]
+    #[error(
+        "the record is of {new}, and the last one of {last}: records stand in order of their dates"
+    )]
     Order {
         /// The new one's date.
         new: String,
@@ -86,38 +88,53 @@ impl Log {
             what: what.to_string(),
         };
         let (mut records, mut last, mut date) = (0, GENESIS.to_owned(), String::new());
-        let Some(mut at) = text.find("\n## ").map(|i| i + 1).or_else(|| {
-            (!text.contains(MARK.0)).then_some(text.len())
-        }) else {
+        let Some(mut at) = text
+            .find("\n## ")
+            .map(|i| i + 1)
+            .or_else(|| (!text.contains(MARK.0)).then_some(text.len()))
+        else {
             return Err(broken(0, format_args!("there are marks and no records")));
         };
         while at < text.len() {
             let number = records + 1;
             let rest = &text[at..];
             let Some(mark) = rest.find(MARK.0) else {
-                return Err(broken(at, format_args!("record {number} has no mark: was it cut off?")));
+                return Err(broken(
+                    at,
+                    format_args!("record {number} has no mark: was it cut off?"),
+                ));
             };
             let (record, mark_at) = (&rest[..mark], at + mark);
             let hash_at = mark_at + MARK.0.len();
             let Some(length) = text[hash_at..].find(MARK.1) else {
-                return Err(broken(mark_at, format_args!("the mark of record {number} is cut off")));
+                return Err(broken(
+                    mark_at,
+                    format_args!("the mark of record {number} is cut off"),
+                ));
             };
             let found = &text[hash_at..hash_at + length];
             let Some(of) = head_date(record, number) else {
                 return Err(broken(
                     at,
-                    format_args!("expected the head of record {number}: `## {number}. YYYY-MM-DD, LABEL`"),
+                    format_args!(
+                        "expected the head of record {number}: `## {number}. YYYY-MM-DD, LABEL`"
+                    ),
                 ));
             };
             let expected = link(&last, record);
             if found != expected {
                 return Err(broken(
                     at,
-                    format_args!("record {number} is not what was written there, or one before it was moved or taken out"),
+                    format_args!(
+                        "record {number} is not what was written there, or one before it was moved or taken out"
+                    ),
                 ));
             }
             if of < date.as_str() {
-                return Err(broken(at, format_args!("record {number} is older than the one before it")));
+                return Err(broken(
+                    at,
+                    format_args!("record {number} is older than the one before it"),
+                ));
             }
             date = of.to_owned();
             last = expected;
@@ -126,11 +143,17 @@ impl Log {
             if let Some(rest) = text[at..].strip_prefix('\n') {
                 // A blank line parts records; behind the last one nothing may stand.
                 if rest.is_empty() {
-                    return Err(broken(at, format_args!("something stands behind the last record")));
+                    return Err(broken(
+                        at,
+                        format_args!("something stands behind the last record"),
+                    ));
                 }
                 at += 1;
             } else if at < text.len() {
-                return Err(broken(at, format_args!("something stands behind record {number}")));
+                return Err(broken(
+                    at,
+                    format_args!("something stands behind record {number}"),
+                ));
             }
         }
         Ok(Self {
@@ -199,7 +222,11 @@ mod tests {
 
     fn three(path: &Path) -> String {
         let mut log = Log::open(path).unwrap();
-        for (date, outcome) in [("2026-11-29", "one"), ("2026-11-30", "two"), ("2026-11-30", "three")] {
+        for (date, outcome) in [
+            ("2026-11-29", "one"),
+            ("2026-11-30", "two"),
+            ("2026-11-30", "three"),
+        ] {
             log.add(&entry(date, outcome)).unwrap();
         }
         fs::read_to_string(path).unwrap()
@@ -210,24 +237,47 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("reports/log.md");
         let text = three(&path);
-        assert!(text.contains("## 2. 2026-11-30, MEASURED\n\n* **Hypothesis**: larger blocks are faster\n"), "{text}");
+        assert!(
+            text.contains(
+                "## 2. 2026-11-30, MEASURED\n\n* **Hypothesis**: larger blocks are faster\n"
+            ),
+            "{text}"
+        );
         let mut log = Log::open(&path).unwrap();
         assert_eq!(log.records, 3);
         let older = log.add(&entry("2026-11-29", "x")).unwrap_err().to_string();
-        assert!(older.starts_with("the record is of 2026-11-29, and the last one of 2026-11-30"), "{older}");
+        assert!(
+            older.starts_with("the record is of 2026-11-29, and the last one of 2026-11-30"),
+            "{older}"
+        );
         let mut correction = entry("2026-12-01", "it was 512 after all");
         correction.corrects = Some(9);
-        assert!(matches!(log.add(&correction), Err(LogError::Corrects(9, 3))));
+        assert!(matches!(
+            log.add(&correction),
+            Err(LogError::Corrects(9, 3))
+        ));
         correction.corrects = Some(1);
         assert_eq!(log.add(&correction).unwrap(), 4);
         let after = fs::read_to_string(&path).unwrap();
         assert!(after.starts_with(&text), "what was written stays");
         assert!(after.contains("* **Corrects**: record 1\n"));
         for (broken, says) in [
-            (Entry { outcome: " ".to_owned(), ..entry("2026-12-01", "") }, "outcome is empty"),
+            (
+                Entry {
+                    outcome: " ".to_owned(),
+                    ..entry("2026-12-01", "")
+                },
+                "outcome is empty",
+            ),
             (entry("2026-12-01", "a --> b"), "outcome holds"),
             (entry("2026-13-01", "x"), "no date"),
-            (Entry { archives: vec!["../x".to_owned()], ..entry("2026-12-01", "x") }, "no archive's name"),
+            (
+                Entry {
+                    archives: vec!["../x".to_owned()],
+                    ..entry("2026-12-01", "x")
+                },
+                "no archive's name",
+            ),
         ] {
             let error = log.add(&broken).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
@@ -261,7 +311,10 @@ mod tests {
         for (i, changed) in changed.iter().enumerate() {
             assert_ne!(*changed, text);
             fs::write(&path, changed).unwrap();
-            assert!(matches!(Log::open(&path), Err(LogError::Broken { .. })), "change {i} was not seen");
+            assert!(
+                matches!(Log::open(&path), Err(LogError::Broken { .. })),
+                "change {i} was not seen"
+            );
         }
         fs::write(&path, &text).unwrap();
         assert_eq!(Log::open(&path).unwrap().records, 3);

@@ -13,7 +13,7 @@ mod usage;
 mod write;
 
 pub use chart::sessions_svg;
-pub use terminal::verdict_table;
 pub(crate) use format::{bare as value_and_label, number, unit_text, with_unit};
+pub use terminal::verdict_table;
 pub(crate) use terminal::{aligned, in_words};
 pub use write::{ReportError, Written, write};

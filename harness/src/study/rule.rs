@@ -168,8 +168,6 @@ impl StudyFile {
     pub fn primary_rule(&self) -> Option<Rule> {
         let (primary, level) = (self.primary(), self.protocol().primary_level());
         let mut rules = self.rules().into_iter();
-        rules.find(|r| {
-            r.metric == primary && r.level == level && r.direction == Direction::Slower
-        })
+        rules.find(|r| r.metric == primary && r.level == level && r.direction == Direction::Slower)
     }
 }
