@@ -22,3 +22,4 @@ pub mod setup;
 pub mod simulate;
 pub mod stats;
 pub mod study;
+pub mod workload;

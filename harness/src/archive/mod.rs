@@ -16,6 +16,7 @@ pub(crate) use disk::{replace_file, short};
 pub use error::ArchiveError;
 pub use event::Event;
 pub use format::{CHANGELOG, PREDICATE_TYPE, SCHEMA, STATEMENT_TYPE, minor};
+pub(crate) use json::parse as parse_unique;
 pub use layout::{list_files, session_folder_name, utc_rfc3339};
 pub use reader::{Archive, Facts, SessionFacts};
 pub use seal::{Manifest, Subject, check_seal, manifest_bytes};

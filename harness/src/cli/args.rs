@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::args_claims::{ClaimArgs, ClaimsCommand, HistoryArgs, LogCommand};
 use super::args_gate::GateArgs;
+use super::workload_args::{RecordArgs, WorkloadCommand};
 use crate::simulate::{Design, Noise};
 use clap::{Args, Parser, Subcommand};
 
@@ -46,6 +47,11 @@ pub enum Command {
     Aa(AaArgs),
     /// Simulate thousands of studies: how often their verdicts err, and what they see
     Calibrate(CalibrateArgs),
+    /// Keep the bodies of a real client's requests on their way to a server
+    Record(RecordArgs),
+    /// Import request bodies, or check them before a study
+    #[command(subcommand)]
+    Workload(WorkloadCommand),
     /// Say whether this machine can run studies, and what would make it fit
     Doctor(DoctorArgs),
 }

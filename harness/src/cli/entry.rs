@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::args::{Cli, Command};
 use super::{
-    Exit, Failure, aa, calibrate, claims, doctor, evidence, gate, history, log, run, setup,
+    Exit, Failure, aa, calibrate, claims, doctor, evidence, gate, history, log, record, run, setup, workload,
 };
 use crate::demo;
 use crate::server::inner_command;
@@ -40,6 +40,8 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Setup(command) => setup::setup(command),
         Command::Aa(args) => aa::aa(args),
         Command::Calibrate(args) => calibrate::calibrate(&args),
+        Command::Record(args) => record::record(&args),
+        Command::Workload(command) => workload::workload(&command),
         Command::Doctor(args) => Ok(doctor::doctor(&args)),
     }
 }

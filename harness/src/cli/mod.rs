@@ -16,9 +16,12 @@ mod gate;
 mod history;
 mod log;
 mod pipe;
+mod record;
 mod run;
 mod setup;
 mod study;
+mod workload;
+mod workload_args;
 
 pub use args::{Cli, Command, DemoArgs};
 pub use entry::main;

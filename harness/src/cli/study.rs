@@ -97,6 +97,7 @@ pub(super) fn programs(study: &Study, built: Option<PathBuf>) -> Result<Programs
     })
 }
 
-fn beside(me: &Path, name: &str) -> Option<PathBuf> {
+/// A program in the folder of another.
+pub(super) fn beside(me: &Path, name: &str) -> Option<PathBuf> {
     Some(me.with_file_name(name)).filter(|path| path.is_file())
 }

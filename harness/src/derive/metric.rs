@@ -67,10 +67,10 @@ impl Metric {
                 &[Self::Throughput, Self::Ttft, Self::Tpot, Self::ClientWall]
             }
             // Below what a server can do, its throughput is what it is asked for.
-            Protocol::OpenLoop { limits: None, .. } => {
+            Protocol::OpenLoop { limits: None, .. } | Protocol::Arrivals { limits: None, .. } => {
                 &[Self::Ttft, Self::Tpot, Self::ClientWall, Self::Throughput]
             }
-            Protocol::OpenLoop { .. } => &[
+            Protocol::OpenLoop { .. } | Protocol::Arrivals { .. } => &[
                 Self::Goodput,
                 Self::Ttft,
                 Self::Tpot,

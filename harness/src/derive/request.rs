@@ -64,13 +64,7 @@ pub(super) struct LimitFigures {
 impl LimitFigures {
     /// Publishes them; absent where the protocol has none.
     pub(super) fn of(book: &mut Book, protocol: &Protocol) -> Option<Self> {
-        let Protocol::OpenLoop {
-            limits: Some(limits),
-            ..
-        } = protocol
-        else {
-            return None;
-        };
+        let limits = protocol.limits()?;
         let mut declared = |key: &str, value: Option<f64>| {
             let fact = Fact::new("study.toml", &format!("limits/{key}"), value);
             let id = format!("study/limit_{}", key.trim_end_matches("_s"));

@@ -12,7 +12,7 @@ use super::{settings, usage};
 use crate::archive::{Facts, SessionFacts, short};
 use crate::derive::{Comparison, Figures, Label, detectable, settling};
 use crate::stats::{Decision, against_margin};
-use crate::study::Protocol;
+use crate::study::{Limits, Protocol};
 
 /// What the report is made of.
 pub(super) struct Source<'a> {
@@ -80,10 +80,12 @@ pub(super) fn page(source: &Source<'_>) -> Page {
             Protocol::Cohort { .. } => {
                 " Cohort rate and wall are one value a session, compared as they are."
             }
-            Protocol::ClosedLoop { .. } | Protocol::OpenLoop { limits: None, .. } => {
+            Protocol::ClosedLoop { .. }
+            | Protocol::OpenLoop { limits: None, .. }
+            | Protocol::Arrivals { limits: None, .. } => {
                 " Throughput is one value a session and level, compared as it is."
             }
-            Protocol::OpenLoop { .. } => {
+            Protocol::OpenLoop { .. } | Protocol::Arrivals { .. } => {
                 " Goodput and throughput are one value a session and level, compared as they are."
             }
         };
@@ -123,6 +125,23 @@ pub(super) fn page(source: &Source<'_>) -> Page {
         question: question(source),
         blocks,
     }
+}
+
+/// What a good request is, where limits are declared; with a space before it.
+fn good(limits: Option<&Limits>) -> String {
+    let Some(limits) = limits else {
+        return String::new();
+    };
+    let limit = |name: &str, limit: Option<f64>| limit.map(|s| format!("{name} of {s} s"));
+    let all = [
+        limit("time to first token", limits.ttft_s),
+        limit("time per output token", limits.tpot_s),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    format!(
+        " Goodput is the requests with at most a {} over the level's clock.",
+        all.join(" and a ")
+    )
 }
 
 /// How requests were sent, where it is not one at a time.
@@ -165,18 +184,6 @@ fn protocol(source: &Source<'_>) -> Option<String> {
                 .zip(requests)
                 .map(|(rate, n)| format!("{n} requests at {rate} a second"))
                 .collect();
-            let limit = |name: &str, limit: Option<f64>| limit.map(|s| format!("{name} of {s} s"));
-            let limits = limits.map(|limits| {
-                let all = [
-                    limit("time to first token", limits.ttft_s),
-                    limit("time per output token", limits.tpot_s),
-                ];
-                let all: Vec<String> = all.into_iter().flatten().collect();
-                format!(
-                    " Goodput is the requests with at most a {} over the level's clock.",
-                    all.join(" and a ")
-                )
-            });
             Some(format!(
                 "Protocol: an open loop. In each session, level after level, the {bodies} bodies were sent in order, over \
                  and over, at times of a Poisson process (seed {seed}), the same in every session and written down \
@@ -184,9 +191,16 @@ fn protocol(source: &Source<'_>) -> Option<String> {
                  scheduled time, so a late client or a queue is in them. A level's clock runs from its first scheduled \
                  time to its last stream's end.{}",
                 levels.join(", "),
-                limits.unwrap_or_default()
+                good(limits.as_ref())
             ))
         }
+        Protocol::Arrivals { times_ns, limits } => Some(format!(
+            "Protocol: recorded times. In each session the {bodies} bodies were sent in order, each at the time after the              start at which it was recorded (over {:.3} s, as the study gives them), whether or not earlier requests were \
+             answered. Latencies run from the scheduled time, so a late client or a queue is in them. The clock runs from \
+             the first scheduled time to the last stream's end.{}",
+            times_ns.last().map_or(0.0, |ns| *ns as f64 / 1e9),
+            good(limits.as_ref())
+        )),
         Protocol::Cohort {
             copies,
             compare_alone,

@@ -131,12 +131,15 @@ fn levels(source: &Source<'_>) -> Vec<Block> {
         loads.head.remove(0);
         loads.left = 1;
     }
-    if let Protocol::OpenLoop { limits, .. } = figures.protocol() {
+    if matches!(
+        figures.protocol(),
+        Protocol::OpenLoop { .. } | Protocol::Arrivals { .. }
+    ) {
         loads
             .head
             .extend(["Client late, median s", "most, s"].map(String::from));
         more.extend(["late", "late_most"]);
-        if limits.is_some() {
+        if figures.protocol().limits().is_some() {
             loads.head.push("Within limits".into());
             more.push("good_share");
         }

@@ -260,7 +260,7 @@ impl StudyFile {
             (None, None) => Ok(Protocol::Fresh),
             (None, Some(limits)) => Err((
                 limits.span(),
-                "`[limits]` is for protocols of kind open-loop; this study has no `[protocol]`"
+                "`[limits]` is for protocols of kind open-loop or arrivals; this study has no `[protocol]`"
                     .into(),
             )),
         }

@@ -46,6 +46,14 @@ pub enum Protocol {
         /// Position of the level that the study is about.
         primary_level: usize,
     },
+    /// Warm-ups one at a time; then each body once, at the time at which it was recorded.
+    Arrivals {
+        /// From the start, one a body, ascending.
+        times_ns: Vec<u64>,
+        /// As in an open loop.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limits: Option<Limits>,
+    },
 }
 
 /// `[limits]`: what a request must meet to count as good, seconds. At least one is there.
@@ -98,6 +106,8 @@ pub struct Phase {
     pub requests: Vec<PhaseRequest>,
 }
 
+/// Name of the level whose requests go at recorded times.
+const RECORDED: &str = "recorded";
 /// Name of the phase in which a cohort's bodies are replayed alone.
 pub const ALONE: &str = "alone";
 
@@ -132,6 +142,7 @@ pub fn at_level(of: &str, level: Option<&str>) -> String {
 /// A level's name in words, for a row of a table: `concurrency 4`.
 pub fn level_title(name: &str) -> String {
     match name.split_at_checked(1) {
+        _ if name == RECORDED => "recorded times".to_owned(),
         Some(("c", n)) => format!("concurrency {n}"),
         Some(("r", rate)) => format!("{rate} requests/s"),
         _ => name.to_owned(),
@@ -159,6 +170,15 @@ impl Protocol {
             Self::OpenLoop { rates_rps, .. } => {
                 rates_rps.iter().map(|rate| format!("r{rate}")).collect()
             }
+            Self::Arrivals { .. } => vec![RECORDED.to_owned()],
+        }
+    }
+
+    /// What a request must meet to count as good; absent where nothing is declared.
+    pub fn limits(&self) -> Option<&Limits> {
+        match self {
+            Self::OpenLoop { limits, .. } | Self::Arrivals { limits, .. } => limits.as_ref(),
+            Self::Fresh | Self::Warm | Self::Cohort { .. } | Self::ClosedLoop { .. } => None,
         }
     }
 
@@ -177,6 +197,7 @@ impl Protocol {
             Self::ClosedLoop { primary_level, .. } | Self::OpenLoop { primary_level, .. } => {
                 self.levels().get(*primary_level).cloned()
             }
+            Self::Arrivals { .. } => Some(RECORDED.to_owned()),
         }
     }
 
@@ -229,6 +250,13 @@ impl Protocol {
                     }
                     phases.push(phase);
                 }
+            }
+            Self::Arrivals { times_ns, .. } => {
+                let mut phase = Phase::new(RECORDED, Way::Timed, true, bodies);
+                for (request, due_ns) in phase.requests.iter_mut().zip(times_ns) {
+                    request.due_ns = Some(*due_ns);
+                }
+                phases.push(phase);
             }
         }
         phases

@@ -15,6 +15,11 @@ const MOST_REQUESTS: u32 = 100_000;
 /// Requests a second.
 const RATES_RPS: RangeInclusive<f64> = 0.001..=10_000.0;
 
+/// Ten days.
+const LONGEST_S: f64 = 864_000.0;
+/// How many times faster than recorded.
+const SPEEDS: RangeInclusive<f64> = 0.001..=1000.0;
+
 /// `protocol.kind`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -30,6 +35,8 @@ pub enum ProtocolKind {
     ClosedLoop,
     /// Each request at its scheduled time.
     OpenLoop,
+    /// Each body when it was recorded to come.
+    Arrivals,
 }
 
 impl ProtocolKind {
@@ -41,6 +48,7 @@ impl ProtocolKind {
             Self::Cohort => "cohort",
             Self::ClosedLoop => "closed-loop",
             Self::OpenLoop => "open-loop",
+            Self::Arrivals => "arrivals",
         }
     }
 }
@@ -104,6 +112,12 @@ pub struct ProtocolFile {
     /// `open-loop`: seed of the arrival times; 1 if absent.
     #[serde(default)]
     pub seed: Option<Spanned<u64>>,
+    /// `arrivals`: when each body came, seconds from the start, ascending.
+    #[serde(default)]
+    pub arrivals_s: Option<Spanned<Vec<f64>>>,
+    /// `arrivals`: how many times faster than recorded; 1 if absent.
+    #[serde(default)]
+    pub speed: Option<Spanned<f64>>,
     /// Loops: requests of each level.
     #[serde(default)]
     pub requests: Option<Spanned<EachLevel>>,
@@ -122,22 +136,25 @@ impl ProtocolFile {
         workload: &WorkloadFile,
         limits: Option<&Spanned<Limits>>,
     ) -> Result<Protocol, Wrong> {
-        use ProtocolKind::{ClosedLoop, Cohort, OpenLoop};
+        use ProtocolKind::{Arrivals, ClosedLoop, Cohort, OpenLoop};
         let loops = &[ClosedLoop, OpenLoop];
         self.only("copies", self.copies.as_ref(), &[Cohort])?;
         self.only("compare_alone", self.compare_alone.as_ref(), &[Cohort])?;
         self.only("concurrency", self.concurrency.as_ref(), &[ClosedLoop])?;
         self.only("rates_rps", self.rates_rps.as_ref(), &[OpenLoop])?;
         self.only("seed", self.seed.as_ref(), &[OpenLoop])?;
+        self.only("arrivals_s", self.arrivals_s.as_ref(), &[Arrivals])?;
+        self.only("speed", self.speed.as_ref(), &[Arrivals])?;
         self.only("requests", self.requests.as_ref(), loops)?;
         self.only("primary_level", self.primary_level.as_ref(), loops)?;
-        self.only("[limits]", limits, &[OpenLoop])?;
+        self.only("[limits]", limits, &[OpenLoop, Arrivals])?;
         match self.kind.as_ref() {
             ProtocolKind::Fresh => Ok(Protocol::Fresh),
             ProtocolKind::Warm => self.warm(workload),
             Cohort => self.cohort(workload.bodies.as_ref().len()),
             ClosedLoop => self.closed_loop(),
             OpenLoop => self.open_loop(limits),
+            Arrivals => self.arrivals(workload.bodies.as_ref().len(), limits),
         }
     }
 
@@ -249,27 +266,54 @@ impl ProtocolFile {
         }
         let requests = self.needed("requests", self.requests.as_ref(), "64")?;
         let requests = each_level(requests, rates_rps.len())?;
-        if let Some(limits) = limits {
-            let given = limits.as_ref();
-            let all = [("ttft_s", given.ttft_s), ("tpot_s", given.tpot_s)];
-            if all.iter().all(|(_, limit)| limit.is_none()) {
-                let message = "no limit is given: give `ttft_s`, `tpot_s`, or both, in seconds";
-                return Err((limits.span(), message.to_owned()));
-            }
-            let out = |limit: f64| !(limit > 0.0 && limit <= 864_000.0);
-            let wrong = all.iter().find(|(_, limit)| limit.is_some_and(out));
-            if let Some((key, Some(limit))) = wrong {
-                let message = format!(
-                    "limits.{key} = {limit} is out of range: give more than 0, up to 864000"
-                );
-                return Err((limits.span(), message));
-            }
-        }
+        check_limits(limits)?;
         Ok(Protocol::OpenLoop {
             primary_level: self.primary_level(&rates_rps)?,
             rates_rps,
             requests,
             seed: self.seed.as_ref().map_or(1, |seed| *seed.as_ref()),
+            limits: limits.map(|limits| *limits.as_ref()),
+        })
+    }
+
+    fn arrivals(&self, bodies: usize, limits: Option<&Spanned<Limits>>) -> Result<Protocol, Wrong> {
+        let such = "[0, 0.5, 2.25]";
+        let written = self.needed("arrivals_s", self.arrivals_s.as_ref(), such)?;
+        let times = written.as_ref();
+        let bad = |message: String| Err((written.span(), message));
+        if times.len() != bodies {
+            return bad(format!(
+                "arrivals_s has {} times for {bodies} bodies: give one a body, in their order",
+                times.len()
+            ));
+        }
+        if let Some(time) = times.iter().find(|time| !(0.0..=LONGEST_S).contains(*time)) {
+            return bad(format!(
+                "a time of {time} s is out of range: give 0 to {LONGEST_S}"
+            ));
+        }
+        if !times.is_sorted() {
+            return bad(
+                "arrivals_s goes back in time: give ascending times, and the bodies in their order"
+                    .into(),
+            );
+        }
+        let speed = self.speed.as_ref().map_or(1.0, |speed| *speed.as_ref());
+        if !SPEEDS.contains(&speed) {
+            let span = self.speed.as_ref().map_or(self.kind.span(), Spanned::span);
+            let message = format!(
+                "speed = {speed} is out of range: give {} to {}",
+                SPEEDS.start(),
+                SPEEDS.end()
+            );
+            return Err((span, message));
+        }
+        check_limits(limits)?;
+        Ok(Protocol::Arrivals {
+            times_ns: times
+                .iter()
+                .map(|s| (s / speed * 1e9).round() as u64)
+                .collect(),
             limits: limits.map(|limits| *limits.as_ref()),
         })
     }
@@ -290,6 +334,27 @@ impl ProtocolFile {
             (written.span(), message)
         })
     }
+}
+
+/// Refuses limits of which none is given, or one is no time.
+fn check_limits(limits: Option<&Spanned<Limits>>) -> Result<(), Wrong> {
+    let Some(limits) = limits else {
+        return Ok(());
+    };
+    let given = limits.as_ref();
+    let all = [("ttft_s", given.ttft_s), ("tpot_s", given.tpot_s)];
+    if all.iter().all(|(_, limit)| limit.is_none()) {
+        let message = "no limit is given: give `ttft_s`, `tpot_s`, or both, in seconds";
+        return Err((limits.span(), message.to_owned()));
+    }
+    let out = |limit: f64| !(limit > 0.0 && limit <= LONGEST_S);
+    let wrong = all.iter().find(|(_, limit)| limit.is_some_and(out));
+    if let Some((key, Some(limit))) = wrong {
+        let message =
+            format!("limits.{key} = {limit} is out of range: give more than 0, up to {LONGEST_S}");
+        return Err((limits.span(), message));
+    }
+    Ok(())
 }
 
 /// So many numbers, from one for all or one a level.

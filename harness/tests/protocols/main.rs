@@ -2,6 +2,7 @@
 
 #[path = "../archive_fixture/mod.rs"]
 mod archive_fixture;
+mod arrivals;
 mod closed_loop;
 mod cohort;
 #[path = "../common/mod.rs"]

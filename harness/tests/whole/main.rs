@@ -7,3 +7,4 @@ mod mirrored_study;
 mod setup_command;
 mod support;
 mod token_agreement;
+mod workload_check;
