@@ -169,7 +169,7 @@ fn secrets_in_bodies_are_redacted_and_said_to_be_but_the_server_gets_them() {
         lines(&folder)[0].redacted,
         [
             "field `api_key`: 3 bytes at byte 12",
-            "a key sk-...: 23 bytes at byte 32"
+            "a key sk-...: 23 bytes at byte 31"
         ]
     );
     assert_eq!((kept.bodies, kept.redacted, kept.left_out), (1, 1, 2));
