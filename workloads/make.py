@@ -111,6 +111,8 @@ def code(names):
     parts = []
     for name in names:
         text = (HERE / "models" / f"{name}.py").read_text(encoding="utf-8")
+        # Some servers would read harmony's markers in a message as such, others as text.
+        text = text.replace("<|", "<:").replace("|>", ":>")
         parts.append(f"`{name}.py`\n\n```python\n{text}```\n")
     return "Here are the scripts with which I train a small mixture-of-experts model on a CPU.\n\n" + "\n".join(parts)
 

@@ -183,13 +183,20 @@ fn stream(body: &BodyFacts, found: &mut Findings) {
 }
 
 fn strangers(body: &BodyFacts, found: &mut Findings) {
+    let mut by_readers: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, readers) in &body.only_some {
+        let names = by_readers.entry(readers.join(", ")).or_default();
+        names.push(format!("`{name}`"));
+    }
+    for (readers, mut names) in by_readers {
+        names.sort();
+        let names = names.join(", ");
         let what = if readers.is_empty() {
             format!(
-                "`{name}` is not known here as a field of any server: some ignore it, some refuse the body"
+                "not known here as fields of any server, so some ignore them and some refuse the body: {names}"
             )
         } else {
-            format!("`{name}` is read by {} only", readers.join(", "))
+            format!("read by {readers} only: {names}")
         };
         found.add(Weight::Note, what, Some(body));
     }
