@@ -1,20 +1,16 @@
 //! `palindrome workload`.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::json;
 
 use super::study::beside;
 use super::workload_args::{CheckArgs, ImportArgs, WorkloadCommand};
 use super::{Exit, Failure};
-use crate::server::{HashCache, Programs, ServerKind, ServerProcess};
 use crate::session::Cancel;
-use crate::setup::cache_folder;
-use crate::study::{Arm, ServerLimits};
-use crate::workload::check::{Counter, Counts, GatherError, Gathered, gather, judge, table};
+use crate::workload::check::{
+    Counter, Counts, EngineServer, GatherError, Gathered, gather, judge, table,
+};
 use crate::workload::import::{Choice, Options, import};
 use crate::workload::{Folder, starter};
 
@@ -139,48 +135,17 @@ fn count(gathered: &Gathered, counter: Counter, cancel: &Cancel) -> Vec<Counts> 
 /// Serves the model with the bundled engine for as long as it takes to count.
 fn with_model(model: &Path, gathered: &Gathered, cancel: &Cancel) -> Result<Vec<Counts>, Failure> {
     let failed = |what: String| Failure::new(Exit::Server, what);
+    if !model.is_file() {
+        let message = format!("no model {}: give a GGUF file", model.display());
+        return Err(Failure::new(Exit::Usage, message));
+    }
     let me = std::env::current_exe()
         .map_err(|e| failed(format!("cannot find this program's own file: {e}")))?;
-    let arm = Arm {
-        name: "tokenizer".to_owned(),
-        label: "tokenizer".to_owned(),
-        kind: ServerKind::PalindromeEngine,
-        model: Some(model.canonicalize().map_err(|e| {
-            Failure::new(
-                Exit::Usage,
-                format!("cannot read the model {}: {e}", model.display()),
-            )
-        })?),
-        threads: Some(1),
-        ctx: Some(256),
-        args: Vec::new(),
-        env: BTreeMap::new(),
-        program: None,
-        command: Vec::new(),
-        health: "/health".to_owned(),
-        script: None,
+    let Some(engine) = beside(&me, "palindrome-engine") else {
+        let hint =
+            "the engine is not built: run `cargo build --release`, or count with `--server URL`";
+        return Err(failed(hint.to_owned()));
     };
-    let programs = Programs {
-        engine: beside(&me, "palindrome-engine"),
-        llama_cpp: None,
-        palindrome: Some(me),
-    };
-    let path = std::env::temp_dir().join(format!("palindrome-check-{}.log", std::process::id()));
-    let log =
-        File::create(&path).map_err(|e| failed(format!("cannot write {}: {e}", path.display())))?;
-    let cancelled = || cancel.is_set();
-    let launched = ServerProcess::launch(
-        &arm,
-        &programs,
-        &ServerLimits::default(),
-        &mut HashCache::open(Some(cache_folder().join("hashes.json")), false),
-        (&log, &path),
-        &cancelled,
-    );
-    // The log's end is in the error.
-    let _ = fs::remove_file(&path);
-    let (server, _) = launched.map_err(|e| failed(e.to_string()))?;
-    let counts = count(gathered, Counter::Server(server.port()), cancel);
-    server.stop(Duration::from_secs(5));
-    Ok(counts)
+    let serving = EngineServer::start(&me, &engine, model, &|| cancel.is_set()).map_err(failed)?;
+    Ok(count(gathered, Counter::Server(serving.port()), cancel))
 }
