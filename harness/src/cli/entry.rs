@@ -6,7 +6,8 @@ use clap::Parser;
 
 use super::args::{Cli, Command};
 use super::{
-    Exit, Failure, aa, calibrate, claims, doctor, evidence, gate, history, log, record, run, setup, workload,
+    Exit, Failure, aa, calibrate, claims, doctor, evidence, gate, history, log, record, run, setup,
+    workload,
 };
 use crate::demo;
 use crate::server::inner_command;

@@ -1,6 +1,6 @@
 //! The bundled engine, serving a model for its tokenizer.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -47,6 +47,10 @@ impl EngineServer {
             .map_err(|e| format!("cannot start {}: {e}", engine.display()))?;
         let mut server = Self { child, port };
         server.wait_ready(cancelled)?;
+        if let Some(mut log) = server.child.stderr.take() {
+            // So that it never waits for a reader; it ends with the engine.
+            thread::spawn(move || io::copy(&mut log, &mut io::sink()));
+        }
         Ok(server)
     }
 
