@@ -109,7 +109,7 @@ pub fn products(
     match isa.0 {
         Level::Scalar => scalar::products(product, factors, out, out_len),
         #[cfg(target_arch = "aarch64")]
-        Level::Neon => scalar::products(product, factors, out, out_len),
+        Level::Neon => super::neon::products(product, factors, out, out_len),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 | Level::AvxVnni => super::avx2::products(product, factors, out, out_len),
         #[cfg(target_arch = "x86_64")]
@@ -129,7 +129,7 @@ pub fn soften(isa: Isa, scores: &mut [[f32; KEY_BLOCK]], tallies: &mut [Tally]) 
     match isa.0 {
         Level::Scalar => scalar::soften(scores, tallies),
         #[cfg(target_arch = "aarch64")]
-        Level::Neon => scalar::soften(scores, tallies),
+        Level::Neon => super::neon::soften(scores, tallies),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 | Level::AvxVnni => super::avx2::soften(scores, tallies),
         #[cfg(target_arch = "x86_64")]

@@ -39,3 +39,16 @@ pub(super) fn widen(h: uint16x4_t) -> float32x4_t {
     }
     wide
 }
+
+/// Asks for the cache line of `at`, which may be any address.
+#[inline]
+pub(super) fn prefetch(at: *const u8) {
+    // SAFETY: prefetching has no effect but on caches, at any address.
+    unsafe {
+        asm!(
+            "prfm pldl1keep, [{at}]",
+            at = in(reg) at,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+}
