@@ -11,6 +11,7 @@ mod place;
 mod planes;
 mod softmax;
 mod tile;
+mod wide;
 
 pub(super) use attention::products;
 pub(super) use floats::dot_rows;
