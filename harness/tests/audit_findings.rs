@@ -300,3 +300,34 @@ fn a_study_that_went_on_on_another_machine_or_with_another_log_is_caught() {
         "{found:?}"
     );
 }
+
+#[test]
+fn an_unfinished_archive_is_one_finding_and_what_is_there_is_checked() {
+    let root = tempfile::tempdir().unwrap();
+    let writer = create(root.path(), &[true]);
+    let sessions = plan(&[true]).sessions;
+    for planned in &sessions[..2] {
+        write_session(&writer, planned);
+    }
+    let under_way = writer.begin_session(&sessions[2]).unwrap();
+    let found = audit(writer.path()).unwrap();
+    assert_eq!(found.mismatches.len(), 1, "{found}");
+    let told = found.mismatches[0].to_string();
+    let says = format!(
+        "SEAL: is missing: the study is unfinished, 2 of {} planned sessions are recorded; to go on: palindrome run \
+         STUDY.toml --resume /",
+        sessions.len()
+    );
+    assert!(told.starts_with(&says), "{told}");
+    assert!(found.sessions == 2 && found.requests > 0, "{found}");
+    drop(under_way);
+    // What is recorded is looked at all the same.
+    let log = format!("sessions/{:02}-{}/server.log", 1, sessions[1].arm);
+    edit(writer.path(), &log, |text| format!("{text}!"));
+    let found = audit(writer.path()).unwrap();
+    assert_eq!(found.mismatches.len(), 2, "{found}");
+    assert!(
+        found.to_string().contains("server.log: sha256 is"),
+        "{found}"
+    );
+}

@@ -3,6 +3,8 @@
 mod engine;
 mod faults;
 mod hash;
+#[cfg(any(debug_assertions, feature = "planted"))]
+mod planted;
 mod pool;
 mod queue;
 mod request;

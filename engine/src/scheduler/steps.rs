@@ -66,6 +66,8 @@ pub(super) struct Scheduler<'a, M> {
     slots: usize,
     /// In order of arrival.
     running: Vec<Running>,
+    #[cfg(any(debug_assertions, feature = "planted"))]
+    planted: super::planted::Planted,
 }
 
 impl<'a, M: Forward> Scheduler<'a, M> {
@@ -78,6 +80,8 @@ impl<'a, M: Forward> Scheduler<'a, M> {
             pool: Pool::new(model.n_ctx(), slots),
             slots,
             running: Vec::new(),
+            #[cfg(any(debug_assertions, feature = "planted"))]
+            planted: super::planted::Planted::from_environment(),
         }
     }
 
@@ -100,9 +104,24 @@ impl<'a, M: Forward> Scheduler<'a, M> {
         }
         let counts = self.plan();
         let began = Instant::now();
+        #[cfg(any(debug_assertions, feature = "planted"))]
+        self.planted
+            .begins(self.running.iter().any(|r| r.prompt_left() > 0));
         let outcomes = self.pass(&counts);
+        #[cfg(any(debug_assertions, feature = "planted"))]
+        self.be_slow(&counts);
         self.take(&counts, outcomes, began);
         true
+    }
+
+    /// Waits as a test has planted it.
+    #[cfg(any(debug_assertions, feature = "planted"))]
+    fn be_slow(&mut self, counts: &[usize]) {
+        let left = self.running.iter().map(Running::prompt_left);
+        let parts = || left.clone().zip(counts.iter().copied());
+        let first = parts().any(|(left, n)| left > 0 && left == n);
+        let decodes = parts().all(|(left, _)| left == 0);
+        self.planted.wait(first, decodes);
     }
 
     /// Frees the slots of requests that nobody wants, or all when the engine stops.

@@ -1,12 +1,13 @@
 //! Writes that are whole or absent, and hashes.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use super::ArchiveError;
+use super::crash;
 
 /// Lowercase hex sha256 of bytes.
 pub fn sha256_hex(bytes: &[u8]) -> String {
@@ -54,6 +55,7 @@ pub(super) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError
         return Err(error);
     }
     fs::rename(&temporary, path).map_err(ArchiveError::io("rename into place", path))?;
+    crash::step("rename of a file");
     sync_folder(path.parent().unwrap_or(Path::new(".")))
 }
 
@@ -71,8 +73,8 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Creates a file with these bytes and fsyncs it (no rename: for use inside a temporary folder).
 pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
     let mut file = File::create(path).map_err(ArchiveError::io("create", path))?;
-    file.write_all(bytes)
-        .map_err(ArchiveError::io("write", path))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    crash::write_all(&mut file, &name, bytes).map_err(ArchiveError::io("write", path))?;
     file.sync_all().map_err(ArchiveError::io("fsync", path))
 }
 

@@ -2,7 +2,6 @@
 //! a line that is edited, dropped or moved breaks the chain.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ArchiveError;
+use super::crash;
 use super::disk::sha256_hex;
 use super::format::{SCHEMA, check_schema};
 use super::json;
@@ -109,9 +109,7 @@ impl EventLog {
             .map_err(|e| ArchiveError::malformed(EVENTS, None, e.to_string()))?;
         let hash = sha256_hex(&line);
         line.push(b'\n');
-        state
-            .file
-            .write_all(&line)
+        crash::write_all(&mut state.file, &format!("event {kind}"), &line)
             .map_err(ArchiveError::io("append to", &self.path))?;
         state
             .file

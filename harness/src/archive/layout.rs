@@ -35,6 +35,8 @@ pub(super) const LAUNCH: &str = "launch.json";
 pub(super) const REQUESTS: &str = "requests.jsonl";
 /// Prompts that the server tokenised on request, one a line; absent where none was asked for.
 pub(super) const PROMPTS: &str = "prompts.jsonl";
+/// Calls that switched the server between arms, one a line; absent where none did.
+pub(super) const SWITCHES: &str = "switches.jsonl";
 /// Telemetry.
 pub(super) const HOST_SAMPLES: &str = "host.jsonl";
 /// What the server said of itself and its process showed; absent in older archives.

@@ -1,5 +1,6 @@
 //! The evidence on disk (EVIDENCE.md in the design; `docs/archive.md` for users).
 
+mod crash;
 mod disk;
 mod error;
 mod event;
@@ -18,7 +19,7 @@ pub use event::Event;
 pub use format::{CHANGELOG, PREDICATE_TYPE, SCHEMA, STATEMENT_TYPE, minor};
 pub(crate) use json::parse as parse_unique;
 pub use layout::{list_files, session_folder_name, utc_rfc3339};
-pub use reader::{Archive, Facts, SessionFacts};
+pub use reader::{Archive, Facts, Half, SessionFacts};
 pub use seal::{Manifest, Subject, check_seal, manifest_bytes};
 pub use session_writer::{SessionSummary, SessionWriter};
 pub use writer::ArchiveWriter;

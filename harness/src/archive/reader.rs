@@ -1,5 +1,6 @@
 //! Reads an archive into typed facts.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,12 +14,12 @@ use super::format::check_schema;
 use super::json;
 use super::layout::{
     END, EVENTS, FIGURES, HOST, HOST_SAMPLES, LAUNCH, MANIFEST, PLAN, PROMPTS, READBACK, REQUESTS,
-    SEAL, SERVER_LOG, SESSIONS, STREAMS, STUDY, WORKLOAD, session_folder_name,
+    SEAL, SERVER_LOG, SESSIONS, STREAMS, STUDY, SWITCHES, WORKLOAD, session_folder_name,
 };
 use super::seal::Manifest;
 use crate::derive::Figures;
 use crate::host::{HostFacts, HostSample};
-use crate::replay::{PromptRecord, RawResponse, RequestRecord};
+use crate::replay::{PromptRecord, RawResponse, RequestRecord, SwitchRecord};
 use crate::server::{LaunchFacts, Readback};
 use crate::session::SessionEnd;
 use crate::study::{Plan, PlannedSession};
@@ -61,12 +62,48 @@ pub struct SessionFacts {
     pub samples: Vec<HostSample>,
     /// How it ended.
     pub end: SessionEnd,
+    /// Calls that switched the server between the arms of a paired study; none in any other, and
+    /// none where fields of the requests do it.
+    pub switches: Vec<SwitchRecord>,
+    /// Whose half of a paired session this is; absent for a whole one, as it is recorded.
+    pub half: Option<Half>,
+}
+
+/// One arm's requests of a paired session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Half {
+    /// The session's folder.
+    pub folder: String,
+    /// The arm.
+    pub arm: String,
+    /// Each request's place among the arm's own, by its index: what stands at one place of both
+    /// halves is the same body.
+    pub places: BTreeMap<u32, u32>,
 }
 
 impl SessionFacts {
     /// The session's folder name.
     pub fn name(&self) -> String {
-        session_folder_name(&self.planned)
+        match &self.half {
+            Some(half) => half.folder.clone(),
+            None => session_folder_name(&self.planned),
+        }
+    }
+
+    /// What ids of figures over its requests begin with.
+    pub fn scope(&self) -> String {
+        match &self.half {
+            Some(half) => format!("session/{}/{}", half.folder, half.arm),
+            None => format!("session/{}", self.name()),
+        }
+    }
+
+    /// What tells a request from the others of its arm in every session: its index, or its place in
+    /// the arm's half.
+    pub fn place(&self, index: u32) -> u32 {
+        let half = self.half.as_ref();
+        half.and_then(|half| half.places.get(&index).copied())
+            .unwrap_or(index)
     }
 
     /// sha256 over a request's prompt ids: as its answer says, else as the server tokenised it
@@ -167,6 +204,8 @@ impl Archive {
             readback: self.readback(planned)?,
             samples: self.samples(planned)?,
             end: self.end(planned)?,
+            switches: self.switches(planned)?,
+            half: None,
         })
     }
 
@@ -207,6 +246,16 @@ impl Archive {
         let log = &log[..log.len().min(LOG_LIMIT_BYTES)];
         readback.log = String::from_utf8_lossy(log).into_owned();
         Ok(Some(readback))
+    }
+
+    /// Reads a session's `switches.jsonl`; empty where no call switched anything.
+    pub fn switches(&self, planned: &PlannedSession) -> Result<Vec<SwitchRecord>, ArchiveError> {
+        let file = session_file(planned, SWITCHES);
+        if self.path.join(&file).exists() {
+            self.lines(&file)
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     /// Reads a session's `host.jsonl`.

@@ -10,16 +10,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::ArchiveError;
+use super::crash;
 use super::disk::{hash_file, sync_folder, write_synced};
 use super::event::EventLog;
 use super::format::{SCHEMA, check_schema, document, line};
 use super::json;
 use super::layout::{
-    END, HOST_SAMPLES, LAUNCH, PROMPTS, READBACK, REQUESTS, SERVER_LOG, SESSION, STREAMS,
+    END, HOST_SAMPLES, LAUNCH, PROMPTS, READBACK, REQUESTS, SERVER_LOG, SESSION, STREAMS, SWITCHES,
     list_files, session_folder_name,
 };
 use crate::host::HostSample;
-use crate::replay::{PromptRecord, RawResponse, RequestRecord};
+use crate::replay::{PromptRecord, RawResponse, RequestRecord, SwitchRecord};
 use crate::server::{LaunchFacts, Readback};
 use crate::session::SessionEnd;
 use crate::study::PlannedSession;
@@ -106,6 +107,7 @@ impl SessionWriter {
                 .open(&path)
                 .map_err(ArchiveError::io("create", &path))
         };
+        crash::step("a session's folder");
         let requests = Mutex::new(append(REQUESTS)?);
         let samples = Mutex::new(append(HOST_SAMPLES)?);
         append(SERVER_LOG)?;
@@ -180,6 +182,12 @@ impl SessionWriter {
         write_synced(&self.temporary.join(PROMPTS), &lines?.concat())
     }
 
+    /// Writes `switches.jsonl`, whole, fsynced.
+    pub fn switches(&self, records: &[SwitchRecord]) -> Result<(), ArchiveError> {
+        let lines: Result<Vec<_>, _> = records.iter().map(|r| line(SWITCHES, r)).collect();
+        write_synced(&self.temporary.join(SWITCHES), &lines?.concat())
+    }
+
     /// Writes `end.json`.
     pub fn end(&self, facts: &SessionEnd) -> Result<(), ArchiveError> {
         write_synced(&self.temporary.join(END), &document(END, facts)?)
@@ -218,6 +226,7 @@ impl SessionWriter {
         sync_folder(&self.temporary)?;
         fs::rename(&self.temporary, &self.place)
             .map_err(ArchiveError::io("rename into place", &self.place))?;
+        crash::step("rename of a session");
         self.committed = true;
         sync_folder(self.place.parent().unwrap_or(Path::new(".")))?;
         let detail =
@@ -242,10 +251,12 @@ fn append_line(
     sync: bool,
 ) -> Result<(), ArchiveError> {
     let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-    file.write_all(line)
-        .map_err(ArchiveError::io("append to", path))?;
-    if sync {
-        file.sync_data().map_err(ArchiveError::io("fsync", path))?;
+    if !sync {
+        return file
+            .write_all(line)
+            .map_err(ArchiveError::io("append to", path));
     }
-    Ok(())
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    crash::write_all(&mut file, &name, line).map_err(ArchiveError::io("append to", path))?;
+    file.sync_data().map_err(ArchiveError::io("fsync", path))
 }

@@ -1,5 +1,6 @@
 //! Writes an archive: plan first, sessions one at a time, sealed once.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,12 +8,13 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::disk::{sha256_hex, sync_folder, write_atomic, write_synced};
+use super::crash;
+use super::disk::{hash_file, sha256_hex, sync_folder, write_atomic, write_synced};
 use super::event::EventLog;
 use super::format::document;
 use super::layout::{
-    FIGURES, HOST, MANIFEST, PLAN, SEAL, SESSIONS, STUDY, WORKLOAD, session_folder_name, slug,
-    utc_compact,
+    FIGURES, HOST, MANIFEST, PLAN, SEAL, SESSION, SESSIONS, STUDY, WORKLOAD, session_folder_name,
+    slug, utc_compact,
 };
 use super::reader::Archive;
 use super::session_writer::{SessionSummary, SessionWriter};
@@ -54,6 +56,7 @@ impl ArchiveWriter {
             return Err(error);
         }
         fs::rename(&temporary, &path).map_err(ArchiveError::io("rename into place", &path))?;
+        crash::step("rename of the archive");
         sync_folder(root)?;
         let (events, _) = EventLog::open(&path)?;
         let writer = Self {
@@ -112,6 +115,15 @@ impl ArchiveWriter {
             plan,
             events: Arc::new(events),
         };
+        let mut committed = BTreeSet::new();
+        for event in Archive::open(&writer.path)?.events()? {
+            let name = event.detail["session"].as_str().unwrap_or_default();
+            match event.kind.as_str() {
+                "session-committed" => committed.insert(name.to_owned()),
+                "session-discarded" => committed.remove(name),
+                _ => false,
+            };
+        }
         writer.event("resumed", json!({ "torn_event_bytes": torn }))?;
         writer.discard_partial()?;
         for planned in &writer.plan.sessions {
@@ -122,10 +134,18 @@ impl ArchiveWriter {
             if !folder.exists() {
                 continue;
             }
+            let name = session_folder_name(planned);
             if let Err(reason) = SessionSummary::verify(&folder, planned) {
-                let detail = json!({ "session": session_folder_name(planned), "reason": reason });
+                let detail = json!({ "session": name, "reason": reason });
                 writer.event("session-discarded", detail)?;
                 fs::remove_dir_all(&folder).map_err(ArchiveError::io("discard", &folder))?;
+            } else if !committed.contains(&name) {
+                // Killed after the rename and before the line that says so.
+                let summary = folder.join(SESSION);
+                let digest = hash_file(&summary).map_err(ArchiveError::io("hash", &summary))?;
+                let detail =
+                    json!({ "session": name, "session_json_sha256": digest, "on_resume": true });
+                writer.event("session-committed", detail)?;
             }
         }
         Ok(writer)
@@ -153,6 +173,7 @@ impl ArchiveWriter {
                 } else {
                     fs::remove_file(&path).map_err(ArchiveError::io("discard", &path))?;
                 }
+                crash::step("discarding what was begun");
             }
         }
         Ok(())

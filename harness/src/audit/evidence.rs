@@ -33,6 +33,14 @@ impl Evidence {
         self.unreadable.contains(file) || self.unreadable.iter().any(lies_in)
     }
 
+    /// Expects only the sessions that are recorded, as of a study that is not at its end; how many.
+    pub(super) fn keep_recorded(&mut self, archive: &Archive) -> usize {
+        let folder =
+            |p: &PlannedSession| archive.path().join("sessions").join(session_folder_name(p));
+        self.expected.retain(|p| folder(p).is_dir());
+        self.expected.len()
+    }
+
     /// Reads an archive.
     pub(super) fn read(archive: &Archive, audit: &mut Audit) -> Self {
         let mut reading = Reading {
@@ -102,6 +110,7 @@ impl Reading<'_> {
         let end = self.keep(&at("end.json"), archive.end(planned));
         let prompts = self.or_empty(&at("prompts.jsonl"), archive.prompts(planned));
         let readback = self.keep(&at("readback.json"), archive.readback(planned));
+        let switches = self.or_empty(&at("switches.jsonl"), archive.switches(planned));
         let samples = self.or_empty(&at("host.jsonl"), archive.samples(planned));
         let (Some(launch), Some(requests), Some(end)) = (launch, requests, end) else {
             self.unreadable.insert(format!("{folder}/"));
@@ -115,6 +124,8 @@ impl Reading<'_> {
             readback: readback.flatten(),
             samples,
             end,
+            switches,
+            half: None,
         })
     }
 

@@ -9,6 +9,13 @@ use crate::archive::{
     session_folder_name,
 };
 
+/// Whether the study did not come to its end: sealing writes figures, manifest and seal, in that
+/// order, and here the last of them are not there.
+pub(super) fn is_unfinished(archive: &Archive) -> bool {
+    let lacks = |name: &str| !archive.path().join(name).exists();
+    lacks("SEAL") && lacks("manifest.json")
+}
+
 /// Checks every file of the archive against manifest and seal.
 pub(super) fn check(archive: &Archive, audit: &mut Audit) {
     match check_seal(archive.path()) {
@@ -73,11 +80,10 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
         Ok(None) => audit.fail("manifest.json", "", "is missing"),
         Err(error) => audit.fail_with(archive, "manifest.json", &error),
     }
-    sessions(archive, audit);
 }
 
 /// Each session's own list of hashes, written when it was committed.
-fn sessions(archive: &Archive, audit: &mut Audit) {
+pub(super) fn sessions(archive: &Archive, audit: &mut Audit) {
     for planned in &archive.plan().sessions {
         let name = session_folder_name(planned);
         let folder = archive.path().join("sessions").join(&name);

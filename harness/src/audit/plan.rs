@@ -7,11 +7,10 @@ use toml::Spanned;
 
 use super::Audit;
 use super::evidence::Evidence;
+use super::files::is_unfinished;
 use super::words::differ;
 use crate::archive::{Archive, Event, SessionFacts, hash_file, session_folder_name, sha256_hex};
-use crate::study::{
-    Plan, StudyFile, Way, archived_name, coins, order as session_order, written_phases,
-};
+use crate::study::{Plan, StudyFile, Switch, Way, archived_name, coins, order_of, written_phases};
 
 /// Checks study file, bodies, the set of sessions, their arms and their order in time.
 pub(super) fn check(archive: &Archive, evidence: &Evidence, audit: &mut Audit) {
@@ -38,7 +37,8 @@ fn expansion(archive: &Archive, file: &StudyFile, audit: &mut Audit) {
     let arms: Vec<String> = file.arms.iter().map(|a| a.name.as_ref().clone()).collect();
     let again = coins(file.seed, *file.quartets.as_ref());
     let named = |paths: &[Spanned<String>]| -> Vec<String> {
-        paths.iter().map(|p| archived_name(p.as_ref())).collect()
+        let names: Vec<String> = paths.iter().map(|p| archived_name(p.as_ref())).collect();
+        file.protocol().archived(&names)
     };
     let planned = |bodies: &[(String, String)]| -> Vec<String> {
         bodies.iter().map(|(name, _)| name.clone()).collect()
@@ -51,7 +51,7 @@ fn expansion(archive: &Archive, file: &StudyFile, audit: &mut Audit) {
         ("coins", plan.coins == again),
         (
             "sessions",
-            plan.sessions == session_order(&arms, &again, file.burn_in),
+            plan.sessions == order_of(&file.protocol(), &arms, &again, file.burn_in),
         ),
         ("looks", plan.looks == file.looks()),
         ("protocol", plan.protocol == file.protocol()),
@@ -109,7 +109,11 @@ fn bodies(archive: &Archive, audit: &mut Audit) {
 
 fn folders(archive: &Archive, evidence: &Evidence, audit: &mut Audit) {
     let planned: BTreeSet<String> = evidence.expected.iter().map(session_folder_name).collect();
-    let found: BTreeSet<String> = entries(archive, "sessions", audit).into_iter().collect();
+    let mut found: BTreeSet<String> = entries(archive, "sessions", audit).into_iter().collect();
+    if is_unfinished(archive) {
+        // What was under way is discarded when the study goes on.
+        found.retain(|name| !(name.starts_with('.') && name.ends_with(".partial")));
+    }
     for missing in planned.difference(&found) {
         audit.fail(format!("sessions/{missing}"), "", "is planned but missing");
     }
@@ -162,6 +166,9 @@ fn order(evidence: &Evidence, audit: &mut Audit) {
         phases(&evidence.facts.plan, session, &mut times);
         crowded(&evidence.facts.plan, session, audit);
         scheduled(&evidence.facts.plan, session, audit);
+        if let Some(file) = &evidence.study {
+            switched(file, session, audit);
+        }
         times.push(("end.json ended_ns", session.end.ended_ns));
         for step in times.windows(2) {
             if step[1].1 < step[0].1 {
@@ -246,7 +253,7 @@ fn scheduled(plan: &Plan, session: &SessionFacts, audit: &mut Audit) {
     let file = format!("sessions/{}/requests.jsonl", session.name());
     let mut before = session.launch.ready_ns;
     let mut starts: BTreeMap<Option<String>, u64> = BTreeMap::new();
-    for (r, step) in session.requests.iter().zip(plan.steps()) {
+    for (r, step) in session.requests.iter().zip(plan.steps_of(&session.planned)) {
         let field = format!("{}/due_ns", r.index);
         match (r.due_ns, step.due_ns) {
             (None, None) => before = before.max(r.done_ns),
@@ -277,6 +284,55 @@ fn scheduled(plan: &Plan, session: &SessionFacts, audit: &mut Audit) {
                 format!("{} by plan.json", differ(found, expected)),
             ),
         }
+    }
+}
+
+/// Calls between the arms of a paired study: before each request of an arm that is switched to by
+/// one, that arm's own, answered before the request was sent and sent after the one before.
+fn switched(file: &StudyFile, session: &SessionFacts, audit: &mut Audit) {
+    let place = format!("sessions/{}/switches.jsonl", session.name());
+    let protocol = file.protocol();
+    let mut calls = session.switches.iter();
+    let mut before = session.launch.ready_ns;
+    for r in &session.requests {
+        let arm = protocol.arm_of(&r.body);
+        let written = file
+            .arms
+            .iter()
+            .find(|a| Some(a.name.as_ref().as_str()) == arm);
+        let switch = written.and_then(|a| a.switch.as_ref()?.as_ref().resolve().ok());
+        if let Some(Switch::Call { path, body }) = switch {
+            let Some(call) = calls.next() else {
+                audit.fail(&place, r.index.to_string(), "is missing");
+                return;
+            };
+            let found = (call.index, Some(call.arm.as_str()), &call.path, &call.body);
+            if found != (r.index, arm, &path, &body) {
+                let what = format!(
+                    "found {found:?}, expected {:?} by study.toml",
+                    (r.index, arm, &path, &body)
+                );
+                audit.fail(&place, r.index.to_string(), what);
+            }
+            if call.error.is_some() && session.end.error.is_none() {
+                audit.fail(
+                    &place,
+                    format!("{}/error", r.index),
+                    "failed, and the session did not",
+                );
+            }
+            if !(before <= call.sent_ns
+                && call.sent_ns <= call.done_ns
+                && call.done_ns <= r.sent_ns)
+            {
+                let what = "was not made between the request before and the one that it is for";
+                audit.fail(&place, format!("{}/sent_ns", r.index), what);
+            }
+        }
+        before = r.done_ns;
+    }
+    if let Some(call) = calls.next() {
+        audit.fail(&place, call.index.to_string(), "belongs to no request");
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn check(archive: &Archive, evidence: &mut Evidence, audit: &mut Audi
 /// Requests against the plan's bodies and against the files in `streams/`.
 fn followed(archive: &Archive, session: &SessionFacts, audit: &mut Audit) {
     let file = format!("sessions/{}/requests.jsonl", session.name());
-    let planned = archive.plan().steps();
+    let planned = archive.plan().steps_of(&session.planned);
     if session.end.error.is_none() && session.requests.len() != planned.len() {
         audit.fail(
             &file,
@@ -143,7 +143,7 @@ fn cached(plan: &Plan, session: &SessionFacts, expected: ExpectCached, audit: &m
     if session.end.error.is_some() {
         return;
     }
-    for (r, step) in session.requests.iter().zip(plan.steps()) {
+    for (r, step) in session.requests.iter().zip(plan.steps_of(&session.planned)) {
         if let Some(what) = step.cache_broken(expected, r.cached_tokens) {
             audit.fail(
                 format!("sessions/{}/requests.jsonl", session.name()),

@@ -54,6 +54,7 @@ pub fn aa(args: AaArgs) -> Result<Exit, Failure> {
         utc: host.utc.clone(),
         archive: archive.canonicalize().unwrap_or(archive.clone()),
         server: study.arms.first().map(server).unwrap_or_default(),
+        kind: study.arms.first().map(|arm| arm.kind),
         pairs: figures.value("study/pairs").unwrap_or_default() as usize,
         other_work: figures.verdict().other_work(),
         spreads,
@@ -156,8 +157,9 @@ pub fn measured(record: &AaRecord, deviation: f64) -> Spread {
     Spread {
         log_deviation: deviation,
         source: format!(
-            "measured on this machine with {}, {day}, {} pairs{}",
+            "measured on this machine with {}{}, {day}, {} pairs{}",
             record.server,
+            of_kind(record),
             record.pairs,
             if record.other_work {
                 ", beside other work"
@@ -166,6 +168,12 @@ pub fn measured(record: &AaRecord, deviation: f64) -> Spread {
             }
         ),
     }
+}
+
+/// A record's kind of server, in brackets; nothing where it was not kept.
+pub fn of_kind(record: &AaRecord) -> String {
+    let kind = record.kind.map(|kind| format!(" ({})", kind.name()));
+    kind.unwrap_or_default()
 }
 
 /// What a default study could see of a metric here; absent where the A/A study did not measure it.

@@ -94,7 +94,7 @@ pub struct RunArgs {
     /// Run even if the study cannot settle its own margin
     #[arg(long)]
     pub yes: bool,
-    /// Print one JSON object at the end: archive, verdict
+    /// Print what happens as JSON, one object a line; the last one holds archive and verdict
     #[arg(long)]
     pub json: bool,
 }

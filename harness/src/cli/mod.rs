@@ -9,6 +9,7 @@ mod claims;
 mod doctor;
 mod dry_run;
 mod entry;
+mod events;
 mod evidence;
 mod exit;
 mod failure;

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
 use super::aa::{measured, this_host};
 use super::args::RunArgs;
 use super::dry_run::dry_run;
-use super::study::{Request, run_to_seal};
+use super::events::Events;
+use super::study::{Request, run_and_tell};
 use super::{Exit, Failure};
 use crate::derive::{Foresight, Spread, foresee};
 use crate::host::HostRecord;
@@ -24,24 +23,19 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     // What has begun goes on as it was planned.
     let yes = args.yes || args.resume.is_some();
     refuse_unseen(&study, &args.study, yes)?;
-    let outcome = run_to_seal(
-        &study,
-        Request {
-            archives: args.out.unwrap_or_else(|| PathBuf::from("archives")),
-            resume: args.resume,
-            rehash: args.rehash,
-            engine: None,
-        },
-    )?;
-    if args.json {
-        let line = json!({
-            "archive": outcome.archive,
-            "exit": outcome.exit as u8,
-            "reason": outcome.reason,
-            "verdict": outcome.figures.verdict(),
-        });
-        println!("{line}");
-    } else {
+    let events = args.json.then(Events::default);
+    let request = Request {
+        archives: args.out.unwrap_or_else(|| PathBuf::from("archives")),
+        resume: args.resume,
+        rehash: args.rehash,
+        engine: None,
+    };
+    let outcome = run_and_tell(&study, request, events.as_ref()).inspect_err(|failure| {
+        if let Some(events) = &events {
+            events.stopped(failure);
+        }
+    })?;
+    if events.is_none() {
         print!("{}", verdict_table(&outcome.figures));
         println!("\narchive: {}", outcome.archive.display());
     }
@@ -87,7 +81,11 @@ pub fn foresight(study: &Study) -> Foresight {
     let spread = assumed.or_else(|| {
         // A record that cannot be read is as none: `doctor` says what is wrong with it.
         let known = HostRecord::load(&cache_folder(), &this_host()).ok()?;
-        let (record, deviation) = known.newest(study.primary.key())?;
+        let metric = study.primary.key();
+        // Of the study's own kind of server where one was measured, of any but a mock otherwise.
+        let mut kinds = study.arms.iter().map(|arm| arm.kind);
+        let own = kinds.find_map(|kind| known.newest_of(metric, kind));
+        let (record, deviation) = own.or_else(|| known.newest(metric))?;
         Some(measured(record, deviation))
     });
     foresee(

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::events::Events;
 use super::{Exit, Failure, gate};
 use crate::archive::Archive;
 use crate::derive::{Figures, derive};
 use crate::host::default_lock_path;
 use crate::server::{Programs, ServerKind};
-use crate::session::{Cancel, Console, RunOptions, run};
+use crate::session::{All, Cancel, Console, Progress, RunOptions, run};
 use crate::setup::{active, cache_folder, workspace_root};
 use crate::study::Study;
 
@@ -40,6 +41,15 @@ pub struct Outcome {
 
 /// Runs the sessions that are missing, derives, seals, and judges.
 pub fn run_to_seal(study: &Study, request: Request) -> Result<Outcome, Failure> {
+    run_and_tell(study, request, None)
+}
+
+/// The same, told on standard output as it happens.
+pub(super) fn run_and_tell(
+    study: &Study,
+    request: Request,
+    events: Option<&Events>,
+) -> Result<Outcome, Failure> {
     let cancel = Cancel::on_interrupt()
         .map_err(|e| Failure::new(Exit::HostGuard, format!("cannot listen for Ctrl-C: {e}")))?;
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
@@ -57,17 +67,27 @@ pub fn run_to_seal(study: &Study, request: Request) -> Result<Outcome, Failure> 
             env!("CARGO_PKG_VERSION").to_owned(),
         )]),
     };
-    let writer = run(study, &options, &cancel, &Console::new())?;
+    let console = Console::new();
+    let mut watching: Vec<&dyn Progress> = vec![&console];
+    watching.extend(events.map(|events| events as &dyn Progress));
+    let writer = run(study, &options, &cancel, &All(&watching))?;
     let facts = Archive::open(writer.path())?.facts()?;
     let figures = derive(&facts);
-    let archive = writer.seal(&figures)?;
     let (exit, reason) = gate::judge(study, &figures);
-    Ok(Outcome {
+    if let Some(events) = events {
+        events.verdict(&figures, exit, reason.as_deref());
+    }
+    let archive = writer.seal(&figures)?;
+    let outcome = Outcome {
         archive,
         figures,
         exit,
         reason,
-    })
+    };
+    if let Some(events) = events {
+        events.sealed(&outcome);
+    }
+    Ok(outcome)
 }
 
 /// Only what the study's arms launch is looked for; an arm with its own `program` needs nothing.

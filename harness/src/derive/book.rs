@@ -9,6 +9,7 @@ use super::alone::{Alone, alone};
 use super::compare::{Comparison, Rules, compare};
 use super::family::{Compared, adjust, margin, settle, settle_rules};
 use super::figure::{AnyFigure, Fact, Figure, Published, Unit};
+use super::halves::by_arm;
 use super::identity::{Identity, identities};
 use super::look::Look;
 use super::metric::Metric;
@@ -275,11 +276,12 @@ pub fn derive(facts: &Facts) -> Figures {
 pub fn derive_as(facts: &Facts, version: u32) -> Derived {
     let mut book = Book::new(version);
     let limits = LimitFigures::of(&mut book, &facts.plan.protocol);
-    let sessions: Vec<SessionFigures<'_>> = facts
-        .sessions
-        .iter()
-        .map(|s| session_figures(&mut book, &facts.plan, limits.as_ref(), s))
-        .collect();
+    let apart = by_arm(facts);
+    let mut sessions: Vec<SessionFigures<'_>> = Vec::with_capacity(apart.sessions.len());
+    for s in &apart.sessions {
+        let figures = session_figures(&mut book, &facts.plan, limits.as_ref(), s, sessions.last());
+        sessions.push(figures);
+    }
     let arms = &facts.plan.arms;
     let mut totals = Vec::new();
     for arm in arms {
@@ -287,7 +289,7 @@ pub fn derive_as(facts: &Facts, version: u32) -> Derived {
             .iter()
             .filter(|s| s.planned.arm == *arm && s.planned.role == Role::Scored)
             .collect();
-        let kind = facts
+        let kind = apart
             .sessions
             .iter()
             .find(|s| s.planned.arm == *arm)
@@ -336,7 +338,7 @@ pub fn derive_as(facts: &Facts, version: u32) -> Derived {
     }
     let alone = arms
         .iter()
-        .filter_map(|arm| alone(&mut book, arm, &facts.sessions, &sessions))
+        .filter_map(|arm| alone(&mut book, arm, &apart.sessions, &sessions))
         .collect();
     let expect_cached = file.as_ref().map(|f| f.workload.expect_cached);
     let mut figures = Figures {
@@ -353,10 +355,10 @@ pub fn derive_as(facts: &Facts, version: u32) -> Derived {
         settings: session_settings(facts, file.as_ref()),
         noise: noise(facts, file.as_ref()),
         question: file.and_then(|f| f.question),
-        identity: identities(arms, &facts.sessions, class),
+        identity: identities(arms, &apart.sessions, class),
         all: std::mem::take(&mut book.figures),
     };
-    figures.verdict = verdict(facts, &figures, expect_cached);
+    figures.verdict = verdict(facts, &apart, &figures, expect_cached);
     Derived {
         figures,
         later: book.later,

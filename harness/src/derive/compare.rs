@@ -87,11 +87,11 @@ impl Pair<'_> {
         let mut ratios: Vec<Figure<Calculated>> = Vec::new();
         for a in self.base.at(subject.level) {
             let mut others = self.other.at(subject.level);
-            let Some(b) = others.find(|b| b.index == a.index) else {
+            let Some(b) = others.find(|b| b.place == a.place) else {
                 continue;
             };
             if let (Some(from), Some(to)) = (a.metric(metric), b.metric(metric)) {
-                let id = format!("{scope}/request/{:03}/log_ratio", a.index);
+                let id = format!("{scope}/request/{:03}/log_ratio", a.place);
                 let inputs = [from, to];
                 ratios.push(book.add(Figure::by(id, Unit::LogRatio, &Formula::LogRatio, &inputs)));
             }

@@ -182,6 +182,42 @@ pub(super) fn late(book: &mut Book, scope: &str, requests: &[&RequestFigures]) {
     }
 }
 
+/// What the client itself cost: the share of the time between tokens that its own threads were at
+/// work, a stream on average, and, of requests in flight together, the processors that all of it took.
+pub(super) fn client_cost(
+    book: &mut Book,
+    scope: &str,
+    requests: &[&RequestFigures],
+    wall: Option<&Figure<Measured>>,
+) {
+    let costs: Vec<&dyn AnyFigure> = requests
+        .iter()
+        .filter_map(|r| r.client_cpu.as_ref().map(|f| f as _))
+        .collect();
+    if costs.is_empty() || costs.len() < requests.len() {
+        return;
+    }
+    let id = |name: &str| format!("{scope}/{name}");
+    let streams = requests.iter().map(|r| &r.decode_seconds as &dyn AnyFigure);
+    let inputs: Vec<&dyn AnyFigure> = costs.iter().copied().chain(streams).collect();
+    book.add(Figure::by(
+        id("client_cost_share"),
+        Unit::Ratio,
+        &Formula::SumOverSum,
+        &inputs,
+    ));
+    if let Some(wall) = wall {
+        let all = Figure::by(id("client_cpu"), Unit::Seconds, &Formula::Sum, &costs);
+        let all = book.add(all);
+        book.add(Figure::by(
+            id("client_cores"),
+            Unit::Count,
+            &Formula::Quotient,
+            &[&all, wall],
+        ));
+    }
+}
+
 /// Requests a second, and how many were in flight on average (their walls over the level's).
 fn load(
     book: &mut Book,

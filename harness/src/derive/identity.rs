@@ -55,7 +55,7 @@ pub struct Identity {
     pub compared: usize,
     /// Requests that lack the hash in at least one.
     pub unseen: usize,
-    /// Requests (by index) whose hashes differ.
+    /// Requests (by index, or by place among an arm's own) whose hashes differ.
     pub differing: Vec<u32>,
 }
 
@@ -115,7 +115,9 @@ fn identity(arms: &[String], kind: HashKind, sessions: &[&SessionFacts]) -> Iden
     let mut seen: BTreeMap<u32, Vec<Option<&str>>> = BTreeMap::new();
     for session in sessions {
         for r in session.requests.iter().filter(|r| r.scored) {
-            seen.entry(r.index).or_default().push(kind.of(session, r));
+            seen.entry(session.place(r.index))
+                .or_default()
+                .push(kind.of(session, r));
         }
     }
     let (mut compared, mut unseen, mut differing) = (0, 0, Vec::new());

@@ -50,7 +50,7 @@ impl Metric {
     /// token are no prompt rate, so there is none.
     pub fn of(protocol: &Protocol) -> &'static [Self] {
         match protocol {
-            Protocol::Fresh | Protocol::Warm => &[
+            Protocol::Fresh | Protocol::Warm | Protocol::Paired { .. } => &[
                 Self::DecodeRate,
                 Self::PromptRate,
                 Self::Ttft,

@@ -9,6 +9,7 @@ mod figure;
 mod foresee;
 mod formula;
 mod group;
+mod halves;
 mod identity;
 mod look;
 mod metric;
@@ -29,6 +30,7 @@ pub use figure::{
 };
 pub use foresee::{Foresight, Spread, foresee, foresee_pairs, percent};
 pub use formula::Formula;
+pub use halves::by_arm;
 pub use identity::{HashKind, Identity};
 pub use look::{Look, ended_by_look, followed};
 pub use metric::Metric;

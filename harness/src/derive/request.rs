@@ -11,6 +11,8 @@ use crate::study::Protocol;
 /// One request's figures, kept typed for what is computed from them.
 pub(super) struct RequestFigures {
     pub(super) index: u32,
+    /// See [`SessionFacts::place`].
+    pub(super) place: u32,
     pub(super) scored: bool,
     pub(super) decode_tokens: Figure<Calculated>,
     pub(super) decode_seconds: Figure<Measured>,
@@ -35,6 +37,8 @@ pub(super) struct RequestFigures {
     pub(super) late: Option<Figure<Measured>>,
     /// 1 where it met the study's limits, else 0; absent where there are none.
     pub(super) within: Option<Figure<Calculated>>,
+    /// CPU time of the client's own thread; absent before it was kept.
+    pub(super) client_cpu: Option<Figure<Measured>>,
     /// Seconds between events with tokens.
     pub(super) gaps: Vec<Fact>,
     /// See [`RequestRecord::phase`].
@@ -248,11 +252,16 @@ pub(super) fn request_figures(
         &[engine_decode_tokens.as_ref(), &engine_decode_ms],
     );
 
+    let client_cpu = r.client_cpu_ns.map(|ns| {
+        let fact = fact("client_cpu_ns", Some(ns as f64 / 1e9));
+        book.add(Figure::reading(id("client_cpu"), Unit::Seconds, fact))
+    });
     let gaps = r.token_gaps_ns.iter();
     let gaps = gaps.map(|ns| fact("token_gaps_ns", Some(*ns as f64 / 1e9)));
     let gaps: Vec<Fact> = gaps.collect();
     RequestFigures {
         index: r.index,
+        place: session.place(r.index),
         scored: r.scored,
         decode_tokens,
         decode_seconds,
@@ -273,6 +282,7 @@ pub(super) fn request_figures(
         tpot,
         late,
         within,
+        client_cpu,
         gaps,
         phase: r.phase.clone(),
     }

@@ -3,7 +3,7 @@
 use super::book::Book;
 use super::energy::{SessionEnergy, arm_energy, session_energy};
 use super::figure::{AnyFigure, Calculated, Fact, Figure, Measured, Unit};
-use super::group::{Group, group, late, loads, percentiles};
+use super::group::{Group, client_cost, group, late, loads, percentiles};
 use super::request::{LimitFigures, RequestFigures, engine_decode_name, request_figures};
 use super::{Formula, Metric};
 use crate::archive::SessionFacts;
@@ -16,11 +16,23 @@ pub(super) struct SessionFigures<'a> {
     pub(super) requests: Vec<RequestFigures>,
     /// In the order of the plan's levels; absent where requests went one at a time.
     groups: Vec<Option<Group>>,
+    process: Process,
+    /// Absent in older archives, as all that is newer than them, and of a half of a session.
+    energy: Option<SessionEnergy>,
+    /// Whether its server was read back, which older archives do not know.
+    read_back: bool,
+    /// What ids of figures over its requests begin with.
+    pub(super) scope: String,
+    /// Its folder.
+    folder: String,
+}
+
+/// Figures of a session's process: one, whichever arms used it.
+#[derive(Clone)]
+struct Process {
     ready: Figure<Measured>,
     peak_rss: Figure<Measured>,
     cpu: Figure<Calculated>,
-    /// Absent in older archives, as all that is newer than them.
-    energy: Option<SessionEnergy>,
 }
 
 impl SessionFigures<'_> {
@@ -217,15 +229,16 @@ fn summarise_engine(book: &mut Book, scope: &str, decode_name: &str, requests: &
     }
 }
 
-/// Publishes a session's figures.
+/// Publishes a session's figures; those of its process once, so not again where `before` is the other
+/// half of the same session.
 pub(super) fn session_figures<'a>(
     book: &mut Book,
     plan: &Plan,
     limits: Option<&LimitFigures>,
     session: &'a SessionFacts,
+    before: Option<&SessionFigures<'_>>,
 ) -> SessionFigures<'a> {
-    let name = session.name();
-    let scope = format!("session/{name}");
+    let scope = session.scope();
     let requests: Vec<RequestFigures> = session
         .requests
         .iter()
@@ -237,7 +250,10 @@ pub(super) fn session_figures<'a>(
         let here = scored.iter().filter(|r| level.indices.contains(&r.index));
         let here: Vec<&RequestFigures> = here.copied().collect();
         summarise(book, &level.scope(&scope), &plan.protocol, &here);
-        groups.push(group(book, session, &level, &here));
+        let group = group(book, session, &level, &here);
+        let wall = group.as_ref().map(|g| &g.wall);
+        client_cost(book, &level.scope(&scope), &here, wall);
+        groups.push(group);
     }
     summarise_engine(
         book,
@@ -245,7 +261,32 @@ pub(super) fn session_figures<'a>(
         engine_decode_name(session.launch.kind),
         &scored,
     );
+    let folder = session.name();
+    let known = before.filter(|before| before.folder == folder);
+    let process = known.map_or_else(|| process(book, session), |other| other.process.clone());
+    // Energy is the machine's, so of neither half.
+    let whole = session.half.is_none();
+    let energy = whole.then(|| session_energy(book, session, &requests));
+    let read_back = session.readback.is_some();
+    if read_back {
+        times(book, &scope, plan, &scored);
+    }
+    SessionFigures {
+        planned: &session.planned,
+        energy: energy.flatten(),
+        read_back,
+        requests,
+        groups,
+        process,
+        scope,
+        folder,
+    }
+}
 
+/// Publishes the figures of a session's process and of the machine meanwhile.
+fn process(book: &mut Book, session: &SessionFacts) -> Process {
+    let name = session.name();
+    let scope = format!("session/{name}");
     let launch = format!("sessions/{name}/launch.json");
     let end = format!("sessions/{name}/end.json");
     let id = |metric: &str| format!("{scope}/{metric}");
@@ -298,18 +339,10 @@ pub(super) fn session_figures<'a>(
         &[&user, &system],
     ));
     telemetry(book, &scope, &name, &session.samples);
-    let energy = session_energy(book, session, &requests);
-    if energy.is_some() {
-        times(book, &scope, plan, &scored);
-    }
-    SessionFigures {
-        planned: &session.planned,
-        requests,
-        groups,
+    Process {
         ready,
         peak_rss,
         cpu,
-        energy,
     }
 }
 
@@ -382,6 +415,7 @@ pub(super) fn arm_figures(
             .extend(summarise_groups(book, &scope, metrics, &groups));
         loads(book, &scope, &groups);
         late(book, &scope, &here);
+        client_cost(book, &scope, &here, None);
         totals.push(all);
     }
     if let Some(decode_name) = kind_name {
@@ -396,24 +430,34 @@ pub(super) fn arm_figures(
             &inputs,
         ));
     };
-    over("launch_to_ready", Unit::Seconds, &Formula::Median, |s| {
-        &s.ready
-    });
-    over("peak_rss", Unit::Bytes, &Formula::Largest, |s| &s.peak_rss);
-    over("cpu", Unit::Milliseconds, &Formula::Median, |s| &s.cpu);
-    let energies: Vec<&SessionEnergy> = sessions.iter().filter_map(|s| s.energy.as_ref()).collect();
-    if !energies.is_empty() {
-        arm_energy(book, arm, &energies);
+    // A process that both arms used is not one arm's.
+    if !matches!(protocol, Protocol::Paired { .. }) {
+        over("launch_to_ready", Unit::Seconds, &Formula::Median, |s| {
+            &s.process.ready
+        });
+        over("peak_rss", Unit::Bytes, &Formula::Largest, |s| {
+            &s.process.peak_rss
+        });
+        over("cpu", Unit::Milliseconds, &Formula::Median, |s| {
+            &s.process.cpu
+        });
+        let energies: Vec<&SessionEnergy> =
+            sessions.iter().filter_map(|s| s.energy.as_ref()).collect();
+        if !energies.is_empty() {
+            arm_energy(book, arm, &energies);
+        }
+    }
+    if sessions.iter().any(|s| s.read_back) {
         times(book, &scope, plan, &requests);
     }
-    let mut indices: Vec<u32> = requests.iter().map(|r| r.index).collect();
+    let mut indices: Vec<u32> = requests.iter().map(|r| r.place).collect();
     indices.sort_unstable();
     indices.dedup();
     for index in indices {
         for metric in Metric::of(protocol).iter().filter(|m| !m.of_session()) {
             let inputs: Vec<&dyn AnyFigure> = requests
                 .iter()
-                .filter(|r| r.index == index)
+                .filter(|r| r.place == index)
                 .filter_map(|r| r.metric(*metric))
                 .collect();
             let id = format!("{scope}/request/{index:03}/{}", metric.key());
@@ -421,7 +465,7 @@ pub(super) fn arm_figures(
         }
         let generated: Vec<&dyn AnyFigure> = requests
             .iter()
-            .filter(|r| r.index == index)
+            .filter(|r| r.place == index)
             .map(|r| &r.generated as &dyn AnyFigure)
             .collect();
         let id = format!("{scope}/request/{index:03}/generated_tokens");

@@ -7,7 +7,7 @@ use crate::archive::{Facts, short};
 use crate::replay::{RequestRecord, TokenSource};
 use crate::server::{LaunchFacts, ServerKind, StopMode};
 use crate::stats::{Difference, Interval, difference};
-use crate::study::{ExpectCached, Level, Role, Way, level_title};
+use crate::study::{ExpectCached, Level, Protocol, Role, Way, level_title};
 
 /// The words of a study's outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,13 +30,15 @@ pub fn three_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// `apart` are the facts by arm (see [`super::by_arm`]): whose requests are whose.
 pub(super) fn verdict(
     facts: &Facts,
+    apart: &Facts,
     figures: &Figures,
     expect_cached: Option<ExpectCached>,
 ) -> Verdict {
-    let mut warnings = warnings(facts, figures);
-    warnings.extend(expect_cached.into_iter().flat_map(|e| unshown(facts, e)));
+    let mut warnings = warnings(facts, apart, figures);
+    warnings.extend(expect_cached.into_iter().flat_map(|e| unshown(apart, e)));
     Verdict {
         sentence: sentence(figures),
         warnings,
@@ -143,7 +145,10 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
             format!("answered requests within the limits at {times} times the rate of {base}")
         }
     };
-    let by = if c.metric.of_session() {
+    let paired = matches!(figures.protocol(), Protocol::Paired { .. });
+    let by = if paired {
+        "by the median request of a session that served both"
+    } else if c.metric.of_session() {
         "by neighbouring sessions"
     } else {
         "by the median request of neighbouring sessions"
@@ -159,11 +164,16 @@ fn compared(figures: &Figures, c: &Comparison) -> String {
                 Difference::NotShown => "the interval holds 1, so no difference is shown",
             };
             format!(
-                "{head}; {} {} to {} over {} pairs of sessions: {reach}.",
+                "{head}; {} {} to {} over {} {}: {reach}.",
                 figures.interval_title(),
                 three_digits(low),
                 three_digits(high),
-                c.pairs
+                c.pairs,
+                if paired {
+                    "sessions"
+                } else {
+                    "pairs of sessions"
+                }
             )
         }
         (_, _, why) => {
@@ -198,7 +208,7 @@ fn totals(metric: Metric, (other, base): (f64, f64), quotient: f64, ratio: f64) 
     said
 }
 
-fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
+fn warnings(facts: &Facts, halves: &Facts, figures: &Figures) -> Vec<String> {
     let mut out = settings::warnings(facts, figures.settings());
     for arm in &facts.plan.arms {
         if let Some(session) = facts.sessions.iter().find(|s| s.planned.arm == *arm) {
@@ -250,8 +260,9 @@ fn warnings(facts: &Facts, figures: &Figures) -> Vec<String> {
     out.extend(apart(facts));
     out.extend(late(facts, figures));
     out.extend(crowded(facts, figures));
+    out.extend(costly(facts, figures));
     out.extend(miscounted(facts));
-    out.extend(assumed_first_events(facts));
+    out.extend(assumed_first_events(halves));
     let guessed = facts
         .sessions
         .iter()
@@ -375,6 +386,24 @@ fn crowded(facts: &Facts, figures: &Figures) -> Option<String> {
         cpus + 1,
         loads.len()
     ))
+}
+
+/// Arms whose token gaps hold more than a twentieth of the client's own work, at the level where
+/// they hold most of it.
+fn costly<'a>(facts: &'a Facts, figures: &'a Figures) -> impl Iterator<Item = String> + 'a {
+    facts.plan.arms.iter().filter_map(|arm| {
+        let levels = facts.plan.levels().into_iter();
+        let shares = levels.filter_map(|level| {
+            let scope = level.scope(&format!("arm/{arm}"));
+            figures.value(&format!("{scope}/client_cost_share"))
+        });
+        let most = shares.reduce(f64::max).filter(|share| *share > 0.05)?;
+        Some(format!(
+            "The client's own work (CPU time of its threads) was {}% of the time between tokens of {arm}: the tokens came \
+             so fast that times hold some of it.",
+            three_digits(most * 100.0)
+        ))
+    })
 }
 
 /// Prompts whose ids, asked for afterwards, are not as many as the answer's own count: the hash is

@@ -18,7 +18,7 @@ pub const DERIVE_CHANGELOG: &[(u32, &str)] = &[
     (
         2,
         "`derive` in figures.json; where servers were read back (readback.json): settings, noise, energy, first byte and \
-         first content, percentiles of requests sent one at a time",
+         first content, percentiles of requests sent one at a time; what the client cost; halves of paired sessions",
     ),
     (
         1,

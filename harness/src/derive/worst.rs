@@ -6,7 +6,6 @@ use super::book::Book;
 use super::figure::{AnyFigure, Calculated, Figure, Unit};
 use super::request::RequestFigures;
 use super::session::SessionFigures;
-use crate::archive::session_folder_name;
 use crate::study::{Level, Plan};
 
 /// The percentiles that are shown, over requests and as bounds over sessions.
@@ -32,8 +31,7 @@ fn bounds_at(book: &mut Book, level: &Level, arm: &str, sessions: &[&SessionFigu
         let worst: Vec<Figure<Calculated>> = sessions
             .iter()
             .map(|session| {
-                let of = format!("session/{}", session_folder_name(session.planned));
-                let id = format!("{}/{name}", level.scope(&of));
+                let id = format!("{}/{name}", level.scope(&session.scope));
                 let inputs: Vec<&dyn AnyFigure> = session.at(level).map(pick).collect();
                 book.add(Figure::by(id, Unit::Seconds, &Formula::Largest, &inputs))
             })

@@ -13,7 +13,7 @@ mod process;
 mod record;
 mod sampler;
 
-pub use clock::now_ns;
+pub use clock::{now_ns, thread_cpu_ns};
 pub use facts::{
     CheckoutFacts, EnergyCounter, HostFacts, HostSample, OtherProcess, OtherProcesses, PowerReading,
 };

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HostFacts;
 use crate::archive::{replace_file, sha256_hex};
+use crate::server::ServerKind;
 
 /// Most A/A studies that are kept; older ones go.
 const KEPT: usize = 20;
@@ -30,6 +31,9 @@ pub struct AaRecord {
     pub archive: PathBuf,
     /// The server, for people.
     pub server: String,
+    /// Its kind; absent in records of before this was kept.
+    #[serde(default)]
+    pub kind: Option<ServerKind>,
     /// Pairs of sessions.
     pub pairs: usize,
     /// Whether the machine had other work meanwhile, so that the spread is that of a busy machine.
@@ -40,6 +44,11 @@ pub struct AaRecord {
 }
 
 impl AaRecord {
+    /// Whether it says something about the machine: a mock's spread is that of its script.
+    fn is_of_a_server(&self) -> bool {
+        self.kind != Some(ServerKind::Mock)
+    }
+
     /// The pairs' deviation of a metric; absent where it was not measured.
     pub fn deviation(&self, metric: &str) -> Option<f64> {
         let found = self.spreads.iter().find(|s| s.metric == metric)?;
@@ -88,10 +97,29 @@ impl HostRecord {
         }
     }
 
-    /// The newest A/A study that measured a metric.
+    /// The newest A/A study of a server that measured a metric; mocks are none.
     pub fn newest(&self, metric: &str) -> Option<(&AaRecord, f64)> {
-        let mut newest_first = self.aa.iter().rev();
-        newest_first.find_map(|aa| Some((aa, aa.deviation(metric)?)))
+        let mut real = self.aa.iter().rev().filter(|aa| aa.is_of_a_server());
+        real.find_map(|aa| Some((aa, aa.deviation(metric)?)))
+    }
+
+    /// The newest A/A study of a kind of server that measured a metric.
+    pub fn newest_of(&self, metric: &str, kind: ServerKind) -> Option<(&AaRecord, f64)> {
+        let mut same = self.aa.iter().rev().filter(|aa| aa.kind == Some(kind));
+        same.find_map(|aa| Some((aa, aa.deviation(metric)?)))
+    }
+
+    /// The newest A/A study of each kind of server that measured a metric, mocks left out.
+    pub fn newest_by_kind(&self, metric: &str) -> Vec<(&AaRecord, f64)> {
+        let mut kinds = Vec::new();
+        let real = self.aa.iter().rev().filter(|aa| aa.is_of_a_server());
+        let newest = real.filter_map(|aa| {
+            let deviation = aa.deviation(metric)?;
+            let first = !kinds.contains(&aa.kind);
+            kinds.push(aa.kind);
+            first.then_some((aa, deviation))
+        });
+        newest.collect()
     }
 
     /// Adds an A/A study and writes the record, whole or not at all.
@@ -121,6 +149,7 @@ mod tests {
             utc: utc.to_owned(),
             archive: PathBuf::from("x"),
             server: "s".to_owned(),
+            kind: None,
             pairs: 6,
             other_work: false,
             spreads: vec![SpreadOf {
@@ -150,5 +179,43 @@ mod tests {
         assert_eq!(record.aa.len(), KEPT);
         let other = HostRecord::load(cache.path(), &host("other")).unwrap();
         assert_eq!(other.aa, []);
+    }
+
+    #[test]
+    fn kinds_of_servers_are_kept_apart_and_a_mock_says_nothing_of_the_machine() {
+        let aa = |kind, pair_deviation| AaRecord {
+            utc: String::new(),
+            archive: PathBuf::new(),
+            server: String::new(),
+            kind,
+            pairs: 6,
+            other_work: false,
+            spreads: vec![SpreadOf {
+                metric: "ttft".to_owned(),
+                pair_deviation,
+            }],
+        };
+        let (engine, llama) = (ServerKind::PalindromeEngine, ServerKind::LlamaCpp);
+        let record = HostRecord {
+            schema: "1.0".to_owned(),
+            machine: Vec::new(),
+            aa: vec![
+                aa(Some(engine), 0.1),
+                aa(Some(llama), 0.2),
+                aa(Some(engine), 0.3),
+                aa(Some(ServerKind::Mock), 0.4),
+            ],
+        };
+        let deviation = |found: Option<(&AaRecord, f64)>| found.map(|(_, d)| d);
+        assert_eq!(deviation(record.newest("ttft")), Some(0.3));
+        assert_eq!(deviation(record.newest_of("ttft", llama)), Some(0.2));
+        assert_eq!(
+            deviation(record.newest_of("ttft", ServerKind::Openai)),
+            None
+        );
+        let mock = record.newest_of("ttft", ServerKind::Mock);
+        assert_eq!(deviation(mock), Some(0.4));
+        let all = record.newest_by_kind("ttft");
+        assert_eq!(all.iter().map(|(_, d)| *d).collect::<Vec<_>>(), [0.3, 0.2]);
     }
 }

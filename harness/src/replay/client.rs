@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::RawResponse;
 use super::http::ResponseReader;
-use crate::host::now_ns;
+use crate::host::{now_ns, thread_cpu_ns};
 
 /// How long a silent read lasts before the deadline and the interrupt are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -67,6 +67,7 @@ impl Connection {
 
     /// Writes the request and reads the response to its end.
     pub(super) fn exchange(mut self, cancelled: &dyn Fn() -> bool) -> RawResponse {
+        let cpu_before = thread_cpu_ns();
         let sent_ns = now_ns();
         let mut reader = ResponseReader::new(sent_ns);
         // A server may refuse a long body before it has read it all, so a failed write is reported
@@ -83,7 +84,9 @@ impl Connection {
             }
             (Err(e), _) => Some(e),
         };
-        reader.finish(error)
+        let mut response = reader.finish(error);
+        response.client_cpu_ns = thread_cpu_ns().checked_sub(cpu_before);
+        response
     }
 }
 

@@ -1,6 +1,8 @@
 //! HTTP/1.1 responses, read off a socket one read at a time: every body byte is known by the read
 //! that brought it. (A client library reads ahead of its caller, so its stamps would be late.)
 
+use std::borrow::Cow;
+
 use super::{Arrival, RawResponse};
 
 /// Longest body that is kept.
@@ -30,7 +32,7 @@ enum State {
 }
 
 /// A line without its end, and the bytes after it.
-type Line<'a> = (Vec<u8>, &'a [u8]);
+type Line<'a> = (Cow<'a, [u8]>, &'a [u8]);
 
 /// A response being read.
 #[derive(Debug)]
@@ -44,6 +46,7 @@ impl ResponseReader {
     /// Starts before any byte came.
     pub(super) fn new(sent_ns: u64) -> Self {
         let response = RawResponse {
+            client_cpu_ns: None,
             sent_ns,
             done_ns: sent_ns,
             status: None,
@@ -162,9 +165,14 @@ impl ResponseReader {
         Ok(())
     }
 
-    /// Gathers a line, without its end, from `pending` and `bytes`.
+    /// Gathers a line, without its end, from `pending` and `bytes`; one that came whole is not copied.
     fn line<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<Line<'a>>, String> {
         let end = bytes.iter().position(|b| *b == b'\n');
+        if let Some(end) = end.filter(|_| self.pending.is_empty()) {
+            let line = &bytes[..end];
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            return Ok(Some((Cow::Borrowed(line), &bytes[end + 1..])));
+        }
         let taken = end.map_or(bytes.len(), |e| e + 1);
         self.pending.extend_from_slice(&bytes[..taken]);
         if self.pending.len() > MAX_HEAD_BYTES {
@@ -178,7 +186,7 @@ impl ResponseReader {
         if line.last() == Some(&b'\r') {
             line.pop();
         }
-        Ok(Some((line, &bytes[taken..])))
+        Ok(Some((Cow::Owned(line), &bytes[taken..])))
     }
 
     /// Reads the head once it is whole; returns what follows it.
@@ -239,10 +247,17 @@ fn after(left: u64, more: fn(u64) -> State, end: State) -> State {
 }
 
 fn chunk_size(line: &[u8]) -> Result<u64, String> {
-    let text = String::from_utf8_lossy(line);
-    let digits = text.split(';').next().unwrap_or("").trim();
-    u64::from_str_radix(digits, 16)
-        .map_err(|_| format!("chunk size {digits:?} is no hexadecimal number"))
+    let digits = line.split(|b| *b == b';').next().unwrap_or_default();
+    let digits = digits.trim_ascii();
+    let add = |value: u64, digit: &u8| {
+        let digit = char::from(*digit).to_digit(16)?;
+        value.checked_mul(16)?.checked_add(u64::from(digit))
+    };
+    let value = digits.iter().try_fold(0, add);
+    value.filter(|_| !digits.is_empty()).ok_or_else(|| {
+        let digits = String::from_utf8_lossy(digits);
+        format!("chunk size {digits:?} is no hexadecimal number")
+    })
 }
 
 #[cfg(test)]

@@ -56,6 +56,7 @@ impl RequestRecord {
             first_event_tokens: None,
             first_event_source: None,
             token_gaps_ns: Vec::new(),
+            client_cpu_ns: raw.client_cpu_ns,
             finish_reason: None,
             prompt_hash: None,
             generated_hash: None,

@@ -21,6 +21,7 @@ fn raw(events: &[&str]) -> RawResponse {
         });
     }
     RawResponse {
+        client_cpu_ns: None,
         sent_ns: MS,
         done_ns: 90 * MS,
         status: Some(200),
@@ -33,6 +34,7 @@ fn raw(events: &[&str]) -> RawResponse {
 
 fn whole(status: u16, body: &str) -> RawResponse {
     RawResponse {
+        client_cpu_ns: None,
         status: Some(status),
         content_type: Some("application/json".into()),
         arrivals: vec![Arrival {
@@ -222,6 +224,7 @@ fn broken_answers_say_how() {
     );
     assert!(error(&raw(&[STOP, "[DONE]", SAY])).contains("after [DONE]"));
     let silent = RawResponse {
+        client_cpu_ns: None,
         status: None,
         error: Some("cannot connect".into()),
         ..raw(&[])
@@ -229,6 +232,7 @@ fn broken_answers_say_how() {
     assert_eq!(error(&silent), "cannot connect");
     let seen = interpret(
         &RawResponse {
+            client_cpu_ns: None,
             error: Some("reset".into()),
             ..raw(&[ROLE, SAY, SAY])
         },

@@ -2,6 +2,7 @@
 
 mod answer;
 mod client;
+mod cost;
 mod crowd;
 mod hash;
 mod http;
@@ -10,9 +11,11 @@ mod prompt;
 mod raw;
 mod record;
 mod sse;
+mod switch;
 mod timed;
 
 pub use client::{Request, send};
+pub use cost::ClientCost;
 pub use crowd::{MOST_AT_ONCE, send_with_workers};
 pub use hash::{text_hash, token_hash};
 pub use interpret::RequestHeader;
@@ -20,4 +23,5 @@ pub use prompt::{Exchange, PromptRecord};
 pub use raw::{Arrival, RawResponse};
 pub use record::{EngineTimings, RequestRecord, TokenSource};
 pub use sse::{MAX_EVENT_BYTES, SseError, SseEvent, SseParser, parse_sse};
+pub use switch::SwitchRecord;
 pub use timed::{Timed, send_on_schedule};

@@ -116,6 +116,7 @@ mod tests {
 
     fn said(status: u16, body: &str) -> RawResponse {
         RawResponse {
+            client_cpu_ns: None,
             sent_ns: 0,
             done_ns: 1,
             status: Some(status),

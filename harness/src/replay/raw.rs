@@ -24,6 +24,10 @@ pub struct RawResponse {
     pub content_type: Option<String>,
     /// When body bytes came.
     pub arrivals: Vec<Arrival>,
+    /// CPU time of the client's thread, user and system, from before the request was written to the
+    /// end: what sending, reading, stamping and storing cost. Absent before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cpu_ns: Option<u64>,
     /// Why the exchange ended early, in the client's words; absent when it ended well.
     pub error: Option<String>,
     /// The body; kept in its own file in an archive.

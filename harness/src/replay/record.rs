@@ -82,6 +82,9 @@ pub struct RequestRecord {
     /// where the protocol is the default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub token_gaps_ns: Vec<u64>,
+    /// CPU time that the client's own thread spent on it; absent before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cpu_ns: Option<u64>,
     /// As the server gave it.
     pub finish_reason: Option<String>,
     /// sha256 over prompt token ids, if the server shows them.

@@ -100,7 +100,7 @@ fn sessions(area: &Area<'_>, facts: &Facts, figures: &Figures) -> Outcome {
         .sessions
         .iter()
         .filter_map(|s| {
-            let id = drawn.figure(&format!("session/{}", s.name()));
+            let id = drawn.figure(&s.scope());
             let value = figures.value(&id)?;
             Some((f64::from(s.planned.index), &s.planned, value))
         })

@@ -77,6 +77,9 @@ pub(super) fn page(source: &Source<'_>) -> Page {
         blocks.push(Block::Table(compared(figures)));
         let cohorts = match figures.protocol() {
             Protocol::Fresh | Protocol::Warm => "",
+            Protocol::Paired { .. } => {
+                " A pair is one session here, which served both arms' requests in turns."
+            }
             Protocol::Cohort { .. } => {
                 " Cohort rate and wall are one value a session, compared as they are."
             }
@@ -153,6 +156,12 @@ fn protocol(source: &Source<'_>) -> Option<String> {
             "Protocol: warm. In each session {} warm-ups came first, recorded and discarded; then {bodies} requests, one \
              at a time, each scored only because none of its prompt came from a cache (where the server states it).",
             source.facts.plan.warmups.len()
+        )),
+        Protocol::Paired { .. } => Some(format!(
+            "Protocol: paired in session. Each session's server was switched between the settings of both arms and got \
+             each of the {} bodies under both, A B, then B A, in turns; which arm's turn came first alternates between \
+             the sessions of a quartet. A session is one observation: the ratio of its two halves.",
+            bodies / 2
         )),
         Protocol::ClosedLoop {
             concurrency,

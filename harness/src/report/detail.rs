@@ -79,13 +79,13 @@ fn requests(source: &Source<'_>) -> Table {
         return table;
     };
     for r in first.requests.iter().filter(|r| r.scored) {
+        let place = first.place(r.index);
         for arm in figures.arms() {
-            let at = |metric: &str| {
-                bare(figures.get(&format!("arm/{arm}/request/{:03}/{metric}", r.index)))
-            };
+            let at =
+                |metric: &str| bare(figures.get(&format!("arm/{arm}/request/{place:03}/{metric}")));
             let mut row = vec![
-                r.index.to_string(),
-                r.body.clone(),
+                place.to_string(),
+                figures.protocol().without_arm(&r.body),
                 arm.clone(),
                 at("generated_tokens"),
             ];
@@ -247,20 +247,26 @@ fn sessions(source: &Source<'_>) -> Table {
     ];
     table.head.extend(others.map(String::from));
     for session in &source.facts.sessions {
-        let name = session.name();
-        let at = |metric: &str| bare(figures.get(&format!("session/{name}/{metric}")));
+        let (name, scope) = (session.name(), session.scope());
+        // What a half of a session does not have of its own is the whole one's.
+        let find = |metric: &str| {
+            let own = figures.get(&format!("{scope}/{metric}"));
+            own.or_else(|| figures.get(&format!("session/{name}/{metric}")))
+        };
+        let at = |metric: &str| bare(find(metric));
         let own = [
             "engine_decode_rate_n",
             "engine_decode_rate_n_minus_1",
             "engine_decode_rate_as_stated",
         ]
         .iter()
-        .find_map(|m| figures.get(&format!("session/{name}/{m}")));
+        .find_map(|m| find(m));
         let role = match session.planned.role {
             Role::BurnIn => "burn-in",
             Role::Scored => "scored",
         };
-        let mut row = vec![name.clone(), role.into()];
+        let half = session.half.as_ref().map(|half| format!(" {}", half.arm));
+        let mut row = vec![format!("{name}{}", half.unwrap_or_default()), role.into()];
         let below = level.as_deref().map(|level| format!("{level}/"));
         let below = below.unwrap_or_default();
         row.extend(metrics.iter().map(|m| at(&format!("{below}{}", m.key()))));

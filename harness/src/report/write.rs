@@ -6,7 +6,7 @@ use std::{fs, io};
 use super::content::{Source, page};
 use super::{chart, html, markdown};
 use crate::archive::{Archive, ArchiveError, check_seal, hash_file, sha256_hex};
-use crate::derive::derive;
+use crate::derive::{by_arm, derive};
 
 /// Name of the chart's file.
 const CHART: &str = "sessions.svg";
@@ -75,7 +75,7 @@ pub fn write(archive: &Archive, reports: &Path) -> Result<Written, ReportError> 
     let files = manifest.iter().flat_map(|m| &m.subject);
     let source = Source {
         archive_name: &archive.name(),
-        facts: &facts,
+        facts: &by_arm(&facts),
         figures: &figures,
         seal_problem: match check_seal(archive.path())? {
             None => changed(archive)?,
@@ -96,7 +96,7 @@ pub fn write(archive: &Archive, reports: &Path) -> Result<Written, ReportError> 
             .collect(),
     };
     let page = page(&source);
-    let svg = chart::sessions_svg(&facts, &figures)?;
+    let svg = chart::sessions_svg(&by_arm(&facts), &figures)?;
 
     let folder = reports.join(archive.name());
     fs::create_dir_all(&folder).map_err(|source| ReportError::Io {

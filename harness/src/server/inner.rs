@@ -7,12 +7,13 @@ use std::process::{Command, ExitCode};
 
 use rustix::process::getppid;
 
-/// Runs `exec-child` or `mock-server` if that is the first argument; `None` for all else. Called
+/// Runs `exec-child`, `server-guard` or `mock-server` if that is the first argument; `None` for all else. Called
 /// before the arguments are parsed for people.
 pub fn inner_command() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     match args.next()?.to_str()? {
         "exec-child" => Some(exec_child(args)),
+        "server-guard" => Some(super::guard::run(args.next()?.to_str()?)),
         "mock-server" => Some(mock_server(args)),
         _ => None,
     }

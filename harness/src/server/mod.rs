@@ -3,6 +3,7 @@
 mod adapters;
 mod error;
 mod facts;
+mod guard;
 mod hashes;
 mod inner;
 mod kind;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::guard::{Guard, MARK, end_marked, new_mark};
 use super::hashes::model_files;
 use super::launcher::{CommandSpec, LaunchContext, Programs, launcher};
 use super::{FileFact, HashCache, LaunchError, LaunchFacts, StopFacts, StopMode, log_tail};
@@ -26,6 +27,10 @@ pub struct ServerProcess {
     child: Child,
     port: u16,
     ended: Option<ExitStatus>,
+    /// What the server and whatever it starts carry in their environment.
+    mark: String,
+    /// Ends them should this program be killed; absent where there is no own binary.
+    guard: Option<Guard>,
 }
 
 /// A free loopback port. Another process may take it before the server does; the server's own
@@ -107,6 +112,12 @@ impl ServerProcess {
             program: spec.program.clone(),
             source,
         };
+        let mark = new_mark();
+        let own = programs.palindrome.as_deref();
+        let mut guard = own
+            .map(|own| Guard::start(own, &mark))
+            .transpose()
+            .map_err(failed)?;
         // Through our own binary, which asks the kernel to end the server should we be killed, and
         // then becomes it: same process id, same group.
         let mut command = match &programs.palindrome {
@@ -122,6 +133,7 @@ impl ServerProcess {
         let child = command
             .args(&spec.args)
             .envs(&arm.env)
+            .env(MARK, &mark)
             .current_dir(cwd)
             .stdin(Stdio::null())
             .stdout(log.try_clone().map_err(failed)?)
@@ -129,11 +141,18 @@ impl ServerProcess {
             .process_group(0)
             .spawn()
             .map_err(failed)?;
-        Ok(Self {
+        let mut server = Self {
             child,
             port,
             ended: None,
-        })
+            mark,
+            guard: None,
+        };
+        if let Some(guard) = &mut guard {
+            guard.watch(server.pid()).map_err(failed)?;
+        }
+        server.guard = guard;
+        Ok(server)
     }
 
     fn wait_ready(
@@ -221,8 +240,10 @@ impl ServerProcess {
         };
         // The leader may leave children behind, or not leave at all.
         self.signal(Signal::KILL);
+        end_marked(&self.mark);
         let status = self.exited().or_else(|| self.child.wait().ok());
         self.ended = status;
+        drop(self.guard.take());
         StopFacts {
             mode,
             exit_code: status.and_then(|s| s.code()),
@@ -268,6 +289,7 @@ impl Drop for ServerProcess {
     fn drop(&mut self) {
         if self.ended.is_none() {
             self.signal(Signal::KILL);
+            end_marked(&self.mark);
             // Reaps it; nothing to do about a failure while dropping.
             let _ = self.child.wait();
         }

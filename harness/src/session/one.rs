@@ -115,6 +115,10 @@ impl SessionRun<'_> {
             Some(what) => Some(what),
             None => replay.all()?,
         };
+        replay.write_switches()?;
+        if broken.is_some() && self.cancel.is_set() {
+            return Err(Failure::Interrupted);
+        }
         if server.exited().is_none() {
             readback.at_end(pid);
             writer.readback(&readback)?;

@@ -7,10 +7,10 @@ use serde_json::json;
 use super::one::{Failure, SessionRun};
 use crate::archive::{SessionWriter, session_folder_name};
 use crate::replay::{
-    PromptRecord, RawResponse, Request, RequestHeader, RequestRecord, Timed, send,
+    PromptRecord, RawResponse, Request, RequestHeader, RequestRecord, SwitchRecord, Timed, send,
     send_on_schedule, send_with_workers,
 };
-use crate::study::{Body, Step, Way};
+use crate::study::{Body, Step, Switch, Way};
 
 /// The requests of one session against the server on `port`.
 pub(super) struct Replay<'a> {
@@ -20,6 +20,7 @@ pub(super) struct Replay<'a> {
     bodies: BTreeMap<&'a str, &'a Body>,
     /// What was recorded so far, in the plan's order.
     pub(super) records: Vec<RequestRecord>,
+    switches: Vec<SwitchRecord>,
 }
 
 impl<'a> Replay<'a> {
@@ -32,13 +33,14 @@ impl<'a> Replay<'a> {
             port,
             bodies: all.map(|body| (body.name.as_str(), body)).collect(),
             records: Vec::new(),
+            switches: Vec::new(),
         }
     }
 
     /// Sends everything that the plan says; the text is why it stopped early.
     pub(super) fn all(&mut self) -> Result<Option<String>, Failure> {
         let plan = self.run.archive.plan();
-        let steps = plan.steps();
+        let steps = plan.steps_of(self.run.planned);
         let mut rest = steps.as_slice();
         for phase in plan.phases() {
             let (now, later) = rest.split_at(phase.requests.len());
@@ -61,6 +63,9 @@ impl<'a> Replay<'a> {
             let text = format!("request {}/{total}: {}", step.index + 1, step.body);
             self.run.progress.step(&text);
             let request = self.request(step)?;
+            if let Some(broken) = self.switch(step) {
+                return Ok(Some(broken));
+            }
             let raw = send(&request, &|| self.run.cancel.is_set());
             let broken = self.record(step, None, &raw)?;
             if broken.is_some() {
@@ -68,6 +73,40 @@ impl<'a> Replay<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// Tells the server of a paired study to use the settings of the arm that a request is for, where
+    /// that takes a call. The text is why it failed.
+    fn switch(&mut self, step: &Step) -> Option<String> {
+        let arm = self.run.archive.plan().protocol.arm_of(&step.body)?;
+        let found = self.run.study.arms.iter().find(|a| a.name == arm)?;
+        let Some(Switch::Call { path, body }) = &found.switch else {
+            return None;
+        };
+        let request = Request {
+            port: self.port,
+            path,
+            body: Some(body.as_bytes()),
+            timeout: self.run.study.workload.timeout,
+        };
+        let raw = send(&request, &|| self.run.cancel.is_set());
+        let record = SwitchRecord::of(step.index, arm, path, body, &raw);
+        let error = record.error.clone();
+        self.switches.push(record);
+        error.map(|why| {
+            format!(
+                "request {}: the switch to arm {arm} failed: {why}",
+                step.index
+            )
+        })
+    }
+
+    /// Writes the calls that switched the server; nothing where there were none.
+    pub(super) fn write_switches(&self) -> Result<(), Failure> {
+        if self.switches.is_empty() {
+            return Ok(());
+        }
+        Ok(self.writer.switches(&self.switches)?)
     }
 
     /// Workers in order; nothing is written before the last answer of the phase has ended.
@@ -178,6 +217,7 @@ impl<'a> Replay<'a> {
         let session = session_folder_name(self.run.planned);
         let detail = json!({ "session": session, "index": step.index, "body": step.body, "error": record.error });
         self.run.archive.event("request", detail)?;
+        self.run.progress.request(self.run.planned, &record);
         let fault = self.fault(step, &record);
         self.records.push(record);
         Ok(fault)

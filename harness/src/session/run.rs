@@ -52,7 +52,7 @@ pub fn run(
     )?;
     let archive = open_archive(study, options)?;
     let finished = archive.finished_sessions().map_err(broken(&archive))?;
-    progress.planned(archive.plan(), finished.len());
+    progress.planned(archive.path(), archive.plan(), &finished);
     let host = Archive::open(archive.path()).and_then(|a| a.host());
     let host = host.map_err(broken(&archive))?;
     let mut hashes = HashCache::open(options.hash_cache.clone(), options.rehash);

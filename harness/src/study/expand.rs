@@ -25,7 +25,7 @@ impl Plan {
             study: study.name.clone(),
             study_sha256: study.sha256.clone(),
             seed: study.seed,
-            sessions: order(&arms, &coins, study.burn_in),
+            sessions: order_of(&study.protocol, &arms, &coins, study.burn_in),
             coins,
             arms,
             phases: written_phases(&protocol, &names(&warmups), &names(&listed)),
@@ -53,6 +53,25 @@ pub fn written_phases(protocol: &Protocol, warmups: &[String], bodies: &[String]
 pub fn coins(seed: u64, quartets: u32) -> Vec<bool> {
     let mut rng = SplitMix64::new(seed);
     (0..quartets).map(|_| rng.coin()).collect()
+}
+
+/// The order of sessions of a protocol. A session of a paired one is a pair by itself: its arm is the
+/// one whose turn comes first, and the two sessions of a quartet mirror each other.
+pub fn order_of(
+    protocol: &Protocol,
+    arms: &[String],
+    coins: &[bool],
+    burn_in: bool,
+) -> Vec<PlannedSession> {
+    if !matches!(protocol, Protocol::Paired { .. }) {
+        return order(arms, coins, burn_in);
+    }
+    let leads = order(arms, coins, burn_in).into_iter();
+    let leads = leads.filter(|s| s.role == Role::BurnIn || s.index % 2 == u32::from(burn_in));
+    (0_u32..)
+        .zip(leads)
+        .map(|(index, s)| PlannedSession { index, ..s })
+        .collect()
 }
 
 /// The order of sessions: one unscored burn-in session of the first arm, then a quartet a coin.

@@ -10,6 +10,7 @@ use super::looks::LooksFile;
 use super::protocol::Limits;
 use super::protocol_file::ProtocolFile;
 use super::rule::RulesFile;
+use super::switch::SwitchFile;
 use crate::derive::Metric;
 use crate::server::ServerKind;
 
@@ -143,6 +144,9 @@ pub struct ArmFile {
     /// `mock`: the timeline, relative to the study file.
     #[serde(default)]
     pub script: Option<Spanned<String>>,
+    /// Protocols of kind `paired`: how the server is told to use this arm's settings.
+    #[serde(default)]
+    pub switch: Option<Spanned<SwitchFile>>,
 }
 
 /// `[workload]`.

@@ -14,6 +14,7 @@ use super::file::{ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLi
 use super::looks::Looks;
 use super::protocol::Protocol;
 use super::rule::Rule;
+use super::switch::{Switch, arms_body, with_fields};
 use crate::archive::sha256_hex;
 use crate::derive::Metric;
 use crate::server::ServerKind;
@@ -75,6 +76,8 @@ pub struct Arm {
     pub script: Option<PathBuf>,
     /// What its servers must be found to have done.
     pub expect: Expect,
+    /// How a paired study's server is told to use this arm's settings; absent in any other.
+    pub switch: Option<Switch>,
 }
 
 /// A checked study.
@@ -230,6 +233,13 @@ impl StudyFile {
         }
         let protocol = file.resolve_protocol();
         let protocol = protocol.map_err(|(span, what)| StudyError::at(path, text, span, what))?;
+        let switched = file.arms.iter().find_map(|arm| arm.switch.as_ref());
+        if let Some(switch) = switched
+            && !matches!(protocol, Protocol::Paired { .. })
+        {
+            let what = "`switch` is for protocols of kind paired";
+            return bad(switch.span(), what.into());
+        }
         let metrics = Metric::of(&protocol);
         if let Some(primary) = &file.primary
             && !metrics.contains(primary.as_ref())
@@ -256,7 +266,7 @@ impl StudyFile {
     fn resolve_protocol(&self) -> Result<Protocol, (Range<usize>, String)> {
         let limits = self.limits.as_ref();
         match (&self.protocol, limits) {
-            (Some(protocol), _) => protocol.resolve(&self.workload, limits),
+            (Some(protocol), _) => protocol.resolve(&self.workload, limits, &self.arms),
             (None, None) => Ok(Protocol::Fresh),
             (None, Some(limits)) => Err((
                 limits.span(),
@@ -328,9 +338,15 @@ impl Study {
             .iter()
             .map(|a| source.arm(a, &file.base))
             .collect::<Result<Vec<_>, _>>()?;
-        let warmups = source.bodies(&file.workload.warmups)?;
-        let bodies = source.bodies(file.workload.bodies.as_ref())?;
+        let mut warmups = source.bodies(&file.workload.warmups)?;
+        let mut bodies = source.bodies(file.workload.bodies.as_ref())?;
         source.distinct(&warmups, &bodies, file.workload.bodies.span())?;
+        if matches!(protocol, Protocol::Paired { .. }) {
+            source.one_server(&arms, &file.arms)?;
+            let span = file.workload.bodies.span();
+            warmups = source.of_arms(&warmups, &arms, span.clone())?;
+            bodies = source.of_arms(&bodies, &arms, span)?;
+        }
         Ok(Self {
             path: path.to_path_buf(),
             sha256: sha256_hex(&bytes),
@@ -445,6 +461,59 @@ impl Source<'_> {
         Ok(())
     }
 
+    /// The arms of a paired study are one server: they differ in name, label and switch alone.
+    fn one_server(&self, arms: &[Arm], written: &[ArmFile]) -> Result<(), StudyError> {
+        let launched = |arm: &Arm| {
+            let nameless = Arm {
+                name: String::new(),
+                label: String::new(),
+                switch: None,
+                ..arm.clone()
+            };
+            format!("{nameless:?}")
+        };
+        let first = arms.first().map(launched);
+        for (arm, written) in arms.iter().zip(written) {
+            if Some(launched(arm)) != first {
+                let message = "the arms of a paired study are one server: they differ in `name`, `label` and `switch` \
+                               alone (what they share can stand in [base])";
+                return Err(self.error(written.name.span(), message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Each body once an arm, with the fields that its switch adds.
+    fn of_arms(
+        &self,
+        bodies: &[Body],
+        arms: &[Arm],
+        span: Range<usize>,
+    ) -> Result<Vec<Body>, StudyError> {
+        let mut all = Vec::with_capacity(bodies.len() * arms.len());
+        for body in bodies {
+            for arm in arms {
+                let bytes = match &arm.switch {
+                    Some(Switch::Fields(fields)) => {
+                        with_fields(&body.bytes, fields).map_err(|what| {
+                            let of =
+                                format!("body {} of arm {:?}", body.source.display(), arm.name);
+                            self.error(span.clone(), format!("{of}: {what}"))
+                        })?
+                    }
+                    _ => body.bytes.clone(),
+                };
+                all.push(Body {
+                    name: arms_body(&body.name, &arm.name),
+                    source: body.source.clone(),
+                    sha256: sha256_hex(&bytes),
+                    bytes,
+                });
+            }
+        }
+        Ok(all)
+    }
+
     fn arm(&self, arm: &ArmFile, base: &ArmSettings) -> Result<Arm, StudyError> {
         let kind = *arm.kind.as_ref();
         let refuse = |span: Range<usize>, key: &str, of: &str| {
@@ -526,6 +595,8 @@ impl Source<'_> {
             health: arm.health.clone().unwrap_or_else(|| "/health".to_owned()),
             script,
             expect: arm.expect.or(&base.expect),
+            // `parse` has refused what does not resolve.
+            switch: arm.switch.as_ref().and_then(|s| s.as_ref().resolve().ok()),
         })
     }
 }

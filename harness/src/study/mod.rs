@@ -14,12 +14,13 @@ mod plan;
 mod protocol;
 mod protocol_file;
 mod rule;
+mod switch;
 
 pub use aa::{AaOptions, aa_study};
 pub use baseline::{Baseline, baseline_study};
 pub use coin::SplitMix64;
 pub use error::StudyError;
-pub use expand::{coins, order, written_phases};
+pub use expand::{coins, order, order_of, written_phases};
 pub use expect::Expect;
 pub use file::{
     ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile, WorkloadFile,
@@ -30,3 +31,4 @@ pub use plan::{Level, Plan, PlannedSession, Role, Step};
 pub use protocol::{ALONE, Limits, Phase, PhaseRequest, Protocol, Way, at_level, level_title};
 pub use protocol_file::{EachLevel, ProtocolFile, ProtocolKind};
 pub use rule::{Direction, Rule, RuleFile, RulesFile};
+pub use switch::{Switch, SwitchFile, arms_body, body_and_arm, with_fields};

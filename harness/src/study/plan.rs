@@ -185,6 +185,22 @@ impl Plan {
         levels
     }
 
+    /// Every request of one session: as of every session, but where the protocol is paired and the
+    /// second arm leads; the arms are swapped then.
+    pub fn steps_of(&self, session: &PlannedSession) -> Vec<Step> {
+        let mut steps = self.steps();
+        if matches!(&self.protocol, Protocol::Paired { arms } if arms.first() != Some(&session.arm))
+        {
+            let hashes: BTreeMap<String, String> =
+                self.warmups.iter().chain(&self.bodies).cloned().collect();
+            for step in &mut steps {
+                step.body = self.protocol.swapped(&step.body);
+                step.sha256 = hashes.get(&step.body).cloned().unwrap_or_default();
+            }
+        }
+        steps
+    }
+
     /// Every request of a session, in the order of their indices.
     pub fn steps(&self) -> Vec<Step> {
         let all = self.warmups.iter().chain(&self.bodies);
@@ -206,7 +222,8 @@ impl Plan {
                 due_ns: request.due_ns,
                 // A body replayed alone was sent before; a warm protocol's warm-ups are its own.
                 may_be_cached: phase.name == ALONE
-                    || (self.protocol == Protocol::Warm && !phase.scored),
+                    || (!phase.scored
+                        && matches!(self.protocol, Protocol::Warm | Protocol::Paired { .. })),
                 sha256: hashes
                     .get(request.body.as_str())
                     .map(|hash| (*hash).to_owned())

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::coin::SplitMix64;
+use super::switch::{arms_body, body_and_arm};
 
 /// How a session replays its bodies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,6 +15,12 @@ pub enum Protocol {
     Fresh,
     /// The same; prompts of warm-ups may come from a cache, scored ones may not.
     Warm,
+    /// Every body under the settings of both arms, one at a time on one server: A B, then B A, and so
+    /// on in turn. A session that the plan gives to the second arm swaps the two.
+    Paired {
+        /// The two arms, in the study's order.
+        arms: Vec<String>,
+    },
     /// Warm-ups one at a time; then all bodies at once, each to its natural end.
     Cohort {
         /// How often each body is in the cohort.
@@ -157,13 +164,51 @@ impl Protocol {
 
     /// Whether scored requests go one at a time.
     pub fn is_sequential(&self) -> bool {
-        matches!(self, Self::Fresh | Self::Warm)
+        matches!(self, Self::Fresh | Self::Warm | Self::Paired { .. })
+    }
+
+    /// The names under which bodies are archived: of a paired study, each arm's own.
+    pub fn archived(&self, bodies: &[String]) -> Vec<String> {
+        let Self::Paired { arms } = self else {
+            return bodies.to_vec();
+        };
+        let both = |body: &String| {
+            let body = body.clone();
+            arms.iter().map(move |arm| arms_body(&body, arm))
+        };
+        bodies.iter().flat_map(both).collect()
+    }
+
+    /// The arm whose settings a request of a paired study is for, by its body; absent in any other.
+    pub fn arm_of<'a>(&self, body: &'a str) -> Option<&'a str> {
+        match self {
+            Self::Paired { .. } => body_and_arm(body).map(|(_, arm)| arm),
+            _ => None,
+        }
+    }
+
+    /// A body as the study names it, whichever arm's it is.
+    pub fn without_arm(&self, body: &str) -> String {
+        let known = self.arm_of(body).and_then(|_| body_and_arm(body));
+        known.map_or_else(|| body.to_owned(), |(name, _)| name)
+    }
+
+    /// The body of a request where the arms of a paired study are swapped.
+    pub(super) fn swapped(&self, body: &str) -> String {
+        let Self::Paired { arms } = self else {
+            return body.to_owned();
+        };
+        let swapped = body_and_arm(body).and_then(|(name, arm)| {
+            let other = arms.iter().find(|a| *a != arm)?;
+            Some(arms_body(&name, other))
+        });
+        swapped.unwrap_or_else(|| body.to_owned())
     }
 
     /// Names of its levels; empty where all scored requests are of one kind.
     pub fn levels(&self) -> Vec<String> {
         match self {
-            Self::Fresh | Self::Warm | Self::Cohort { .. } => Vec::new(),
+            Self::Fresh | Self::Warm | Self::Paired { .. } | Self::Cohort { .. } => Vec::new(),
             Self::ClosedLoop { concurrency, .. } => {
                 concurrency.iter().map(|n| format!("c{n}")).collect()
             }
@@ -178,7 +223,11 @@ impl Protocol {
     pub fn limits(&self) -> Option<&Limits> {
         match self {
             Self::OpenLoop { limits, .. } | Self::Arrivals { limits, .. } => limits.as_ref(),
-            Self::Fresh | Self::Warm | Self::Cohort { .. } | Self::ClosedLoop { .. } => None,
+            Self::Fresh
+            | Self::Warm
+            | Self::Paired { .. }
+            | Self::Cohort { .. }
+            | Self::ClosedLoop { .. } => None,
         }
     }
 
@@ -193,7 +242,7 @@ impl Protocol {
     /// Name of the level that the study is about; absent where there are none.
     pub fn primary_level(&self) -> Option<String> {
         match self {
-            Self::Fresh | Self::Warm | Self::Cohort { .. } => None,
+            Self::Fresh | Self::Warm | Self::Paired { .. } | Self::Cohort { .. } => None,
             Self::ClosedLoop { primary_level, .. } | Self::OpenLoop { primary_level, .. } => {
                 self.levels().get(*primary_level).cloned()
             }
@@ -203,12 +252,15 @@ impl Protocol {
 
     /// What every session does, from the names of its bodies.
     pub fn phases(&self, warmups: &[String], bodies: &[String]) -> Vec<Phase> {
+        if let Self::Paired { arms } = self {
+            return paired(arms, warmups, bodies);
+        }
         let mut phases = Vec::new();
         if !warmups.is_empty() {
             phases.push(Phase::new("warm-up", Way::OneByOne, false, warmups));
         }
         match self {
-            Self::Fresh | Self::Warm => {
+            Self::Fresh | Self::Warm | Self::Paired { .. } => {
                 phases.push(Phase::new("replay", Way::OneByOne, true, bodies));
             }
             Self::Cohort {
@@ -263,6 +315,31 @@ impl Protocol {
     }
 }
 
+/// Warm-ups and bodies as they are archived, so each arm's own, in the turns of a session that the
+/// first arm leads: A B B A A B B A ...
+fn paired(arms: &[String], warmups: &[String], bodies: &[String]) -> Vec<Phase> {
+    let in_turns = |all: &[String]| -> Vec<String> {
+        let of_both = all.chunks(arms.len().max(1)).enumerate();
+        of_both
+            .flat_map(|(nth, both)| {
+                let mut both = both.to_vec();
+                if nth % 2 == 1 {
+                    both.reverse();
+                }
+                both
+            })
+            .collect()
+    };
+    let mut phases = Vec::new();
+    if !warmups.is_empty() {
+        let all = in_turns(warmups);
+        phases.push(Phase::new("warm-up", Way::OneByOne, false, &all));
+    }
+    let all = in_turns(bodies);
+    phases.push(Phase::new("replay", Way::OneByOne, true, &all));
+    phases
+}
+
 /// Times of a Poisson process, in nanoseconds from its start: gaps are exponential with a mean of
 /// 1/rate seconds.
 fn arrivals(seed: u64, rate_rps: f64) -> impl Iterator<Item = u64> {
@@ -302,6 +379,23 @@ mod tests {
                 "alone OneByOne false b1 b2"
             ]
         );
+    }
+
+    #[test]
+    fn a_paired_session_sends_each_body_under_both_settings_in_turns() {
+        let arms = vec!["x".to_owned(), "y".to_owned()];
+        let protocol = Protocol::Paired { arms };
+        let names = ["a.json", "b.json", "c.json"].map(str::to_owned);
+        let archived = protocol.archived(&names);
+        assert_eq!(archived[..2], ["a.x.json", "a.y.json"]);
+        let phases = protocol.phases(&[], &archived);
+        let bodies: Vec<&str> = phases[0].requests.iter().map(|r| r.body.as_str()).collect();
+        let expected = "a.x.json a.y.json b.y.json b.x.json c.x.json c.y.json";
+        assert_eq!(bodies.join(" "), expected);
+        assert_eq!(protocol.arm_of("b.y.json"), Some("y"));
+        assert_eq!(protocol.without_arm("b.y.json"), "b.json");
+        assert_eq!(protocol.swapped("b.y.json"), "b.x.json");
+        assert_eq!(Protocol::Warm.swapped("b.y.json"), "b.y.json");
     }
 
     #[test]

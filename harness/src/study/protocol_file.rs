@@ -6,7 +6,7 @@ use std::ops::{Range, RangeInclusive};
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use toml::Spanned;
 
-use super::file::{ExpectCached, WorkloadFile};
+use super::file::{ArmFile, ExpectCached, WorkloadFile};
 use super::protocol::{Limits, Protocol};
 use crate::replay::MOST_AT_ONCE;
 
@@ -29,6 +29,8 @@ pub enum ProtocolKind {
     Fresh,
     /// The same, with warm-ups that must be there and scored prompts that must be cold.
     Warm,
+    /// Both arms on one server, each body under the settings of one and then the other.
+    Paired,
     /// All bodies at once, each to its end.
     Cohort,
     /// A number of workers, each sending its next request when its last one is answered.
@@ -45,6 +47,7 @@ impl ProtocolKind {
         match self {
             Self::Fresh => "fresh",
             Self::Warm => "warm",
+            Self::Paired => "paired",
             Self::Cohort => "cohort",
             Self::ClosedLoop => "closed-loop",
             Self::OpenLoop => "open-loop",
@@ -135,6 +138,7 @@ impl ProtocolFile {
         &self,
         workload: &WorkloadFile,
         limits: Option<&Spanned<Limits>>,
+        arms: &[ArmFile],
     ) -> Result<Protocol, Wrong> {
         use ProtocolKind::{Arrivals, ClosedLoop, Cohort, OpenLoop};
         let loops = &[ClosedLoop, OpenLoop];
@@ -151,6 +155,7 @@ impl ProtocolFile {
         match self.kind.as_ref() {
             ProtocolKind::Fresh => Ok(Protocol::Fresh),
             ProtocolKind::Warm => self.warm(workload),
+            ProtocolKind::Paired => self.paired(arms),
             Cohort => self.cohort(workload.bodies.as_ref().len()),
             ClosedLoop => self.closed_loop(),
             OpenLoop => self.open_loop(limits),
@@ -190,6 +195,32 @@ impl ProtocolFile {
             );
         }
         Ok(Protocol::Warm)
+    }
+
+    fn paired(&self, arms: &[ArmFile]) -> Result<Protocol, Wrong> {
+        if arms.len() != 2 {
+            let message = format!(
+                "a paired protocol has two arms; this study has {}",
+                arms.len()
+            );
+            return Err((self.kind.span(), message));
+        }
+        for arm in arms {
+            let Some(switch) = &arm.switch else {
+                let message = format!(
+                    "arm {:?} has no `switch`: a paired protocol switches one server between its arms, by fields of the \
+                     request (`switch = {{ fields = {{ ... }} }}`) or by a call (`switch = {{ post = \"/path\", json = \
+                     {{ ... }} }}`)",
+                    arm.name.as_ref()
+                );
+                return Err((arm.name.span(), message));
+            };
+            let resolved = switch.as_ref().resolve();
+            resolved.map_err(|what| (switch.span(), what))?;
+        }
+        Ok(Protocol::Paired {
+            arms: arms.iter().map(|arm| arm.name.as_ref().clone()).collect(),
+        })
     }
 
     fn cohort(&self, bodies: usize) -> Result<Protocol, Wrong> {

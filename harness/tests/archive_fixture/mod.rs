@@ -196,6 +196,7 @@ pub fn response(sent_ns: u64, first_ns: u64, gap_ns: u64, tokens: u64) -> RawRes
     push(end, last + 1_000_000, &mut body);
     push("[DONE]".into(), last + 1_100_000, &mut body);
     RawResponse {
+        client_cpu_ns: None,
         sent_ns,
         done_ns: last + 1_200_000,
         status: Some(200),
@@ -213,6 +214,7 @@ fn tokeniser(route: &str, _body: &[u8]) -> RawResponse {
         _ => format!(r#"{{"tokens":{:?}}}"#, (100..140).collect::<Vec<u32>>()),
     };
     RawResponse {
+        client_cpu_ns: None,
         sent_ns: 0,
         done_ns: 1,
         status: Some(200),

@@ -10,5 +10,6 @@ mod common;
 mod interrupts;
 mod older;
 mod open_loop;
+mod paired;
 mod support;
 mod warm;

@@ -6,6 +6,20 @@ use crate::support::{Ran, Room};
 
 /// A study of two mock arms; gaps of 10 ms, so that what a busy machine adds stays small.
 fn study(room: &Room, top: &str) {
+    study_of(room, top, "kind = \"mock\"\nscript = \"mock.toml\"");
+}
+
+/// The same of servers that are launched like any other program, which the mock is too.
+fn study_of_servers(room: &Room, top: &str) {
+    let own = env!("CARGO_BIN_EXE_palindrome");
+    let script = room.path("mock.toml");
+    let command = format!(
+        "kind = \"openai\"\ncommand = [{own:?}, \"mock-server\", \"--port\", \"{{port}}\", \"--script\", {script:?}]"
+    );
+    study_of(room, top, &command);
+}
+
+fn study_of(room: &Room, top: &str, server: &str) {
     room.write("body.json", r#"{"messages":[],"stream":true}"#);
     room.write(
         "mock.toml",
@@ -15,8 +29,8 @@ fn study(room: &Room, top: &str) {
         "study.toml",
         &format!(
             "name = \"mine\"\n{top}\n\
-             [[arm]]\nname = \"one\"\nlabel = \"the mock\"\nkind = \"mock\"\nscript = \"mock.toml\"\n\
-             [[arm]]\nname = \"two\"\nkind = \"mock\"\nscript = \"mock.toml\"\n\
+             [[arm]]\nname = \"one\"\nlabel = \"the server\"\n{server}\n\
+             [[arm]]\nname = \"two\"\n{server}\n\
              [workload]\nbodies = [\"body.json\"]\n\
              [guards]\nallow_other_servers = true\nwait_s = 0\n"
         ),
@@ -41,9 +55,12 @@ fn spread_check(room: &Room) -> Value {
 #[test]
 fn a_spread_is_measured_kept_reported_and_used() {
     let room = Room::new();
-    study(&room, "quartets = 2\nburn_in = false\nmargin = 0.05");
+    study_of_servers(&room, "quartets = 2\nburn_in = false\nmargin = 0.05");
     let before = spread_check(&room);
-    assert_eq!(before["found"], "no A/A study was run on this machine");
+    assert_eq!(
+        before["found"],
+        "no A/A study of a server was run on this machine"
+    );
     assert!(
         before["fix"]
             .as_str()
@@ -57,7 +74,8 @@ fn a_spread_is_measured_kept_reported_and_used() {
     assert_eq!(spreads[0]["metric"], "decode_rate");
     let deviation = spreads[0]["pair_deviation"].as_f64().expect("a number");
     assert!(deviation > 0.0, "{deviation}");
-    assert_eq!(line["aa"]["server"], "the mock");
+    assert_eq!(line["aa"]["server"], "the server");
+    assert_eq!(line["aa"]["kind"], "openai");
     assert_eq!(line["aa"]["pairs"], 4);
     // An archive as any: two names of one arm, audited.
     let archive = line["archive"].as_str().expect("a path");
@@ -80,9 +98,11 @@ fn a_spread_is_measured_kept_reported_and_used() {
 
     // What a study can see is said before its first session, by the measured spread; one that its
     // file assumes goes before it, and a margin below what is seen is refused.
-    study(&room, "quartets = 2\nburn_in = false");
+    study_of_servers(&room, "quartets = 2\nburn_in = false");
     let ran = run(&room, &["run", "study.toml"]).expect(0);
-    let told = ran.err.find("measured on this machine with the mock, 20");
+    let told = ran
+        .err
+        .find("measured on this machine with the server (openai), 20");
     let first = ran.err.find("launching the server");
     assert!(told.is_some() && told < first, "{}", ran.err);
     study(
@@ -97,6 +117,24 @@ fn a_spread_is_measured_kept_reported_and_used() {
         "{}",
         refused.err
     );
+}
+
+#[test]
+fn the_spread_of_a_mock_is_kept_as_a_mocks_and_is_not_the_machines() {
+    let room = Room::new();
+    study(&room, "burn_in = false");
+    let ran = run(&room, &["aa", "study.toml", "--quartets", "2", "--json"]).expect(0);
+    let line: Value = serde_json::from_str(&ran.out).expect("one JSON object");
+    assert_eq!(line["aa"]["kind"], "mock");
+    let doctor = spread_check(&room);
+    assert_eq!(
+        doctor["found"],
+        "no A/A study of a server was run on this machine"
+    );
+    // A study of mocks goes by it all the same.
+    let ran = run(&room, &["run", "study.toml", "--dry-run"]).expect(0);
+    let says = "measured on this machine with the server (mock), 20";
+    assert!(ran.out.contains(says), "{}", ran.out);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod aa;
 mod exit_codes;
 mod gate;
 mod mirrored_study;
+mod planted_engine;
 mod setup_command;
 mod support;
 mod token_agreement;

@@ -73,7 +73,9 @@ fn two_real_servers_one_quartet_one_audit() {
         ),
     );
     let ran = room.run(&["run", "study.toml", "--json"]).expect(0);
-    let line: serde_json::Value = serde_json::from_str(&ran.out).expect("one JSON object");
+    let last = ran.out.lines().last().expect("events");
+    let line: serde_json::Value = serde_json::from_str(last).expect("one JSON object a line");
+    assert_eq!(line["event"], "study-sealed");
     let archive = line["archive"].as_str().expect("a path").to_owned();
     if !llama.built_for_host {
         let warnings = line["verdict"]["warnings"].to_string();

@@ -1,5 +1,6 @@
 //! The mock's timeline, as its file gives it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -20,6 +21,9 @@ pub struct Script {
     pub log: Vec<String>,
     /// JSON that `GET /props` answers; the health route's answer if absent.
     pub props: Option<String>,
+    /// Settings by name, each with a factor on the times of its answers. A request chooses one by its
+    /// field `setting`, or a call to `/setting` does for all that follow.
+    pub settings: BTreeMap<String, f64>,
     /// Answers to posts in order; the last one repeats.
     #[serde(rename = "reply")]
     pub replies: Vec<Reply>,
@@ -60,6 +64,9 @@ pub struct Reply {
     pub stalls: Vec<(u32, f64)>,
     /// Writes each event in pieces of this many bytes, if given.
     pub split_bytes: Option<usize>,
+    /// Writes at this interval all that is due by then, in one piece and unannounced, if given: for
+    /// more tokens a second than there can be writes. Answers then end with `done`.
+    pub write_every_ms: Option<f64>,
     /// How it ends.
     pub end: End,
     /// Chunks with tokens sent before an end other than `done`; all if absent.
@@ -79,6 +86,7 @@ impl Default for Reply {
             per_chunk: 1,
             stalls: Vec::new(),
             split_bytes: None,
+            write_every_ms: None,
             end: End::Done,
             cut_after: None,
         }
@@ -124,6 +132,17 @@ impl Script {
 }
 
 impl Reply {
+    /// The same answer with all its times so many times as long.
+    #[must_use]
+    pub fn slower(mut self, factor: f64) -> Self {
+        self.prompt_ms *= factor;
+        self.gap_ms *= factor;
+        for (_, ms) in &mut self.stalls {
+            *ms *= factor;
+        }
+        self
+    }
+
     /// When each chunk with tokens is due, in milliseconds from the request's last byte, and how
     /// many tokens it carries.
     pub fn schedule(&self) -> Vec<(f64, u32)> {

@@ -3,8 +3,8 @@
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -30,11 +30,11 @@ pub fn serve(port: u16, script: &Path) -> Result<(), String> {
     for line in &script.log {
         eprintln!("{line}");
     }
-    let posts = Arc::new(AtomicUsize::new(0));
+    let state = Arc::new(State::default());
     for stream in listener.incoming().flatten() {
-        let (script, posts) = (Arc::clone(&script), Arc::clone(&posts));
+        let (script, state) = (Arc::clone(&script), Arc::clone(&state));
         thread::spawn(move || {
-            if let Err(e) = answer(stream, &script, &posts, ready_at) {
+            if let Err(e) = answer(stream, &script, &state, ready_at) {
                 eprintln!("mock: connection ended: {e}");
             }
         });
@@ -42,12 +42,25 @@ pub fn serve(port: u16, script: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn answer(
-    mut stream: TcpStream,
-    script: &Script,
-    posts: &AtomicUsize,
-    ready_at: u64,
-) -> io::Result<()> {
+/// What the mock remembers between requests.
+#[derive(Default)]
+struct State {
+    posts: AtomicUsize,
+    /// The setting that was asked for last.
+    setting: Mutex<Option<String>>,
+}
+
+/// A request's choice of a setting: its own, or what was asked for before.
+fn setting(state: &State, body: &[u8]) -> Option<String> {
+    let asked: Value = serde_json::from_slice(body).unwrap_or_default();
+    let own = asked["setting"].as_str().map(str::to_owned);
+    own.or_else(|| {
+        let setting = state.setting.lock().unwrap_or_else(PoisonError::into_inner);
+        setting.clone()
+    })
+}
+
+fn answer(mut stream: TcpStream, script: &Script, state: &State, ready_at: u64) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let (method, path, body) = read_request(&mut stream)?;
     let read_ns = now_ns();
@@ -69,9 +82,23 @@ fn answer(
     if let Some((status, said)) = prompt_route(script, &path, &body) {
         return whole(&mut stream, status, &said);
     }
-    let number = posts.fetch_add(1, Ordering::SeqCst);
+    if path == "/setting" {
+        let asked = setting(&State::default(), &body);
+        let known = asked.filter(|name| script.settings.contains_key(name));
+        let (status, said) = match &known {
+            Some(name) => (200, json!({ "setting": name })),
+            None => (
+                400,
+                json!({"error": {"code": 400, "message": "no such setting", "type": "invalid_request_error"}}),
+            ),
+        };
+        *state.setting.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        return whole(&mut stream, status, &said);
+    }
+    let number = state.posts.fetch_add(1, Ordering::SeqCst);
     eprintln!("mock: post {number} {path} read {read_ns}");
-    let reply = script.reply(number);
+    let chosen = setting(state, &body).and_then(|name| script.settings.get(&name));
+    let reply = script.reply(number).slower(chosen.copied().unwrap_or(1.0));
     if reply.status != 200 {
         let error = json!({"error": {"code": reply.status, "message": "refused as scripted", "type": "invalid_request_error"}});
         return whole(&mut stream, reply.status, &error);
@@ -171,20 +198,16 @@ impl Reply {
             "role",
         )?;
         let mut sent = Vec::new();
-        for (number, (at_ms, tokens)) in self.schedule().into_iter().enumerate() {
+        if let Some(every_ms) = self.write_every_ms {
+            sent = self.flood(dialect, stream, every_ms)?;
+        }
+        let one_by_one = self.schedule().into_iter().enumerate();
+        let one_by_one = one_by_one.filter(|_| self.write_every_ms.is_none());
+        for (number, (at_ms, tokens)) in one_by_one {
             if self.end != End::Done && self.cut_after.is_some_and(|cut| number as u32 >= cut) {
                 break;
             }
-            let first = sent.len() as u32;
-            let ids: Vec<u32> = (first..first + tokens).map(|i| 1000 + i).collect();
-            let words: Vec<String> = ids.iter().map(|id| format!("t{id} ")).collect();
-            let text = words.concat();
-            let field = if first < self.reasoning_tokens {
-                "reasoning_content"
-            } else {
-                "content"
-            };
-            let chunk = delta(&json!({ field: text }), &ids, dialect);
+            let (chunk, ids) = self.chunk(sent.len() as u32, tokens, dialect);
             sleep_until(read_ns + (at_ms * 1e6) as u64);
             self.event(stream, &chunk, &format!("chunk {number}"))?;
             sent.extend(ids);
@@ -216,6 +239,47 @@ impl Reply {
                 thread::sleep(Duration::from_hours(1));
             },
         }
+    }
+
+    /// The event of so many tokens after the first `before`, and their ids.
+    fn chunk(&self, before: u32, tokens: u32, dialect: Dialect) -> (Value, Vec<u32>) {
+        let ids: Vec<u32> = (before..before + tokens).map(|i| 1000 + i).collect();
+        let words: Vec<String> = ids.iter().map(|id| format!("t{id} ")).collect();
+        let text = words.concat();
+        let field = if before < self.reasoning_tokens {
+            "reasoning_content"
+        } else {
+            "content"
+        };
+        (delta(&json!({ field: text }), &ids, dialect), ids)
+    }
+
+    /// All chunks with tokens, each time those that are due; rendered beforehand. The ids.
+    fn flood(
+        &self,
+        dialect: Dialect,
+        stream: &mut TcpStream,
+        every_ms: f64,
+    ) -> io::Result<Vec<u32>> {
+        let mut sent = Vec::new();
+        let mut due = Vec::new();
+        for (at_ms, tokens) in self.schedule() {
+            let (chunk, ids) = self.chunk(sent.len() as u32, tokens, dialect);
+            due.push((at_ms, framed(format!("data: {chunk}\n\n").as_bytes())));
+            sent.extend(ids);
+        }
+        let begin = now_ns();
+        let mut due = due.into_iter().peekable();
+        while due.peek().is_some() {
+            thread::sleep(Duration::from_nanos((every_ms * 1e6) as u64));
+            let now_ms = (now_ns() - begin) as f64 / 1e6;
+            let mut bytes = Vec::new();
+            while let Some((_, chunk)) = due.next_if(|(at_ms, _)| *at_ms <= now_ms) {
+                bytes.extend(chunk);
+            }
+            stream.write_all(&bytes)?;
+        }
+        Ok(sent)
     }
 
     /// One event, announced with the time just before its last byte is written.
@@ -275,8 +339,13 @@ fn delta(delta: &Value, ids: &[u32], dialect: Dialect) -> Value {
 
 /// One HTTP chunk in one write.
 fn chunked(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(&framed(bytes))
+}
+
+/// Bytes as an HTTP chunk.
+fn framed(bytes: &[u8]) -> Vec<u8> {
     let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
     chunk.extend_from_slice(bytes);
     chunk.extend_from_slice(b"\r\n");
-    stream.write_all(&chunk)
+    chunk
 }
