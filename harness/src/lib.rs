@@ -19,6 +19,7 @@ pub mod report;
 pub mod server;
 pub mod session;
 pub mod setup;
+pub mod shelf;
 pub mod simulate;
 pub mod stats;
 pub mod study;

@@ -17,7 +17,7 @@ const MAJOR: u32 = 1;
 pub const CHANGELOG: &[(&str, &str)] = &[
     (
         "1.2",
-        "`derive` in the figures: the version of `derive` that published them, by which they are audited; readback.json, more telemetry, gaps between tokens in every protocol; `settings` and `noise` in the figures, absent where servers were not read back; `arrivals` among the protocols of the plan; `client_cpu_ns` of a request and its figures; paired protocols and their switches.jsonl",
+        "`derive` in the figures: the version of `derive` that published them, by which they are audited; readback.json, more telemetry, gaps between tokens in every protocol; `settings` and `noise` in the figures, absent where servers were not read back; `arrivals` among the protocols of the plan; `client_cpu_ns` of a request and its figures; paired protocols and their switches.jsonl; SHA256SUMS; manifest.json.minisig where the archive was signed",
     ),
     (
         "1.1",

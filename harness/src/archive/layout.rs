@@ -25,6 +25,10 @@ pub(super) const FIGURES: &str = "figures.json";
 pub(super) const MANIFEST: &str = "manifest.json";
 /// Hash of the manifest.
 pub(super) const SEAL: &str = "SEAL";
+/// Hashes of everything, in the format of sha256sum.
+pub(super) const SUMS: &str = "SHA256SUMS";
+/// A signature over the manifest, where there is one.
+pub(super) const SIGNATURE: &str = "manifest.json.minisig";
 /// A session's own summary: plan entry, end, hashes of its files.
 pub(super) const SESSION: &str = "session.json";
 /// How the session ended.
@@ -45,6 +49,11 @@ pub(super) const READBACK: &str = "readback.json";
 pub(super) const SERVER_LOG: &str = "server.log";
 /// Raw responses.
 pub(super) const STREAMS: &str = "streams";
+
+/// Whether a file at the top of an archive vouches for the others, and so is not in the manifest.
+pub(crate) fn is_outside_manifest(file: &str) -> bool {
+    [MANIFEST, SUMS, SEAL, SIGNATURE].contains(&file)
+}
 
 /// `03-B`: position and arm.
 pub fn session_folder_name(planned: &PlannedSession) -> String {

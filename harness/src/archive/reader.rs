@@ -16,7 +16,7 @@ use super::layout::{
     END, EVENTS, FIGURES, HOST, HOST_SAMPLES, LAUNCH, MANIFEST, PLAN, PROMPTS, READBACK, REQUESTS,
     SEAL, SERVER_LOG, SESSIONS, STREAMS, STUDY, SWITCHES, WORKLOAD, session_folder_name,
 };
-use super::seal::Manifest;
+use super::seal::{Manifest, parse_manifest};
 use crate::derive::Figures;
 use crate::host::{HostFacts, HostSample};
 use crate::replay::{PromptRecord, RawResponse, RequestRecord, SwitchRecord};
@@ -319,13 +319,7 @@ impl Archive {
         if !self.path.join(MANIFEST).is_file() {
             return Ok(None);
         }
-        let bytes = self.read(MANIFEST)?;
-        let value = json::parse(&bytes)
-            .map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))?;
-        check_schema(MANIFEST, value.get("predicate").unwrap_or(&Value::Null))?;
-        serde_json::from_value(value)
-            .map(Some)
-            .map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))
+        parse_manifest(&self.read(MANIFEST)?).map(Some)
     }
 
     /// Bytes of a file inside the archive.
@@ -375,13 +369,20 @@ fn read_file(archive: &Path, file: &str) -> Result<Vec<u8>, ArchiveError> {
 
 /// A JSON document whose schema is known, untyped.
 pub(super) fn read_value(archive: &Path, file: &str) -> Result<Value, ArchiveError> {
-    let value = json::parse(&read_file(archive, file)?)
-        .map_err(|e| ArchiveError::malformed(file, None, e.to_string()))?;
-    check_schema(file, &value)?;
-    Ok(value)
+    parse_document(file, &read_file(archive, file)?)
 }
 
 fn read_document<T: DeserializeOwned>(archive: &Path, file: &str) -> Result<T, ArchiveError> {
-    serde_json::from_value(read_value(archive, file)?)
-        .map_err(|e| ArchiveError::malformed(file, None, e.to_string()))
+    parse_document(file, &read_file(archive, file)?)
+}
+
+/// A JSON document whose schema is known; no key twice. `file` names it in errors.
+pub(crate) fn parse_document<T: DeserializeOwned>(
+    file: &str,
+    bytes: &[u8],
+) -> Result<T, ArchiveError> {
+    let malformed = |e: serde_json::Error| ArchiveError::malformed(file, None, e.to_string());
+    let value = json::parse(bytes).map_err(malformed)?;
+    check_schema(file, &value)?;
+    serde_json::from_value(value).map_err(malformed)
 }

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::ArchiveError;
 use super::disk::{hash_file, sha256_hex};
-use super::format::{PREDICATE_TYPE, SCHEMA, STATEMENT_TYPE};
-use super::layout::{HOST, MANIFEST, PLAN, SEAL, list_files};
+use super::format::{PREDICATE_TYPE, SCHEMA, STATEMENT_TYPE, check_schema};
+use super::json;
+use super::layout::{HOST, MANIFEST, PLAN, SEAL, SUMS, is_outside_manifest, list_files};
 use super::reader::read_value;
 use crate::derive::Verdict;
 
@@ -30,7 +31,7 @@ pub struct Manifest {
     /// [`STATEMENT_TYPE`].
     #[serde(rename = "_type")]
     pub statement: String,
-    /// Every file but the manifest and the seal, sorted by name.
+    /// Every file but the manifest and what is made of it, sorted by name.
     pub subject: Vec<Subject>,
     /// [`PREDICATE_TYPE`].
     pub predicate_type: String,
@@ -56,7 +57,7 @@ pub struct Predicate {
 pub fn manifest_bytes(archive: &Path, verdict: &Verdict) -> Result<Vec<u8>, ArchiveError> {
     let mut subject = Vec::new();
     for name in list_files(archive)? {
-        if name == MANIFEST || name == SEAL {
+        if is_outside_manifest(&name) {
             continue;
         }
         let path = archive.join(&name);
@@ -85,6 +86,56 @@ pub fn manifest_bytes(archive: &Path, verdict: &Verdict) -> Result<Vec<u8>, Arch
         .map_err(|e| ArchiveError::malformed(MANIFEST, None, e.to_string()))?;
     bytes.push(b'\n');
     Ok(bytes)
+}
+
+/// `SHA256SUMS`: a line for every file of a manifest and one for the manifest itself, in the format
+/// of sha256sum.
+pub fn sums(manifest: &[u8]) -> Result<Vec<u8>, ArchiveError> {
+    let read: Manifest = parse_manifest(manifest)?;
+    let mut out = String::new();
+    for subject in &read.subject {
+        let hash = subject.digest.get("sha256").map_or("", String::as_str);
+        out.push_str(&format!("{hash}  {}\n", subject.name));
+    }
+    out.push_str(&format!("{}  {MANIFEST}\n", sha256_hex(manifest)));
+    Ok(out.into_bytes())
+}
+
+/// Reads a manifest; its version stands in the predicate.
+pub(super) fn parse_manifest(bytes: &[u8]) -> Result<Manifest, ArchiveError> {
+    let malformed = |e: serde_json::Error| ArchiveError::malformed(MANIFEST, None, e.to_string());
+    let value = json::parse(bytes).map_err(malformed)?;
+    check_schema(MANIFEST, value.get("predicate").unwrap_or(&Value::Null))?;
+    serde_json::from_value(value).map_err(malformed)
+}
+
+/// Checks `SHA256SUMS` against `manifest.json`. `Ok(None)` when it holds, or is absent where that is
+/// allowed; else what does not hold: the line, and why.
+pub fn check_sums(
+    archive: &Path,
+    required: bool,
+) -> Result<Option<(String, String)>, ArchiveError> {
+    let path = archive.join(SUMS);
+    let found = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(required.then(|| (String::new(), "is missing".into())));
+        }
+        Err(e) => return Err(ArchiveError::io("read", &path)(e)),
+    };
+    let manifest = archive.join(MANIFEST);
+    let manifest = fs::read(&manifest).map_err(ArchiveError::io("read", &manifest))?;
+    let expected = sums(&manifest)?;
+    if found == expected {
+        return Ok(None);
+    }
+    let (found, expected) = (
+        found.split(|b| *b == b'\n'),
+        expected.split(|b| *b == b'\n'),
+    );
+    let same = found.zip(expected).take_while(|(a, b)| a == b).count();
+    let what = format!("is not what {MANIFEST} gives");
+    Ok(Some((format!("line {}", same + 1), what)))
 }
 
 /// Checks `SEAL` against `manifest.json`. `Ok(None)` when it holds, else what does not.

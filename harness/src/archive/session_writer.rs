@@ -21,7 +21,7 @@ use super::layout::{
 };
 use crate::host::HostSample;
 use crate::replay::{PromptRecord, RawResponse, RequestRecord, SwitchRecord};
-use crate::server::{LaunchFacts, Readback};
+use crate::server::{LaunchFacts, Readback, Redaction};
 use crate::session::SessionEnd;
 use crate::study::PlannedSession;
 
@@ -130,6 +130,16 @@ impl SessionWriter {
             .append(true)
             .open(&path)
             .map_err(ArchiveError::io("open", &path))
+    }
+
+    /// Takes out of `server.log` what must not be published. For when the server is gone.
+    pub(crate) fn redact_log(&self, redaction: &Redaction) -> Result<(), ArchiveError> {
+        let path = self.log_path();
+        let log = fs::read(&path).map_err(ArchiveError::io("read", &path))?;
+        match redaction.bytes(&log) {
+            Some(shown) => write_synced(&path, &shown),
+            None => Ok(()),
+        }
     }
 
     /// Path of `server.log` while the session runs.

@@ -13,12 +13,12 @@ use super::disk::{hash_file, sha256_hex, sync_folder, write_atomic, write_synced
 use super::event::EventLog;
 use super::format::document;
 use super::layout::{
-    FIGURES, HOST, MANIFEST, PLAN, SEAL, SESSION, SESSIONS, STUDY, WORKLOAD, session_folder_name,
-    slug, utc_compact,
+    FIGURES, HOST, MANIFEST, PLAN, SEAL, SESSION, SESSIONS, STUDY, SUMS, WORKLOAD,
+    session_folder_name, slug, utc_compact,
 };
 use super::reader::Archive;
 use super::session_writer::{SessionSummary, SessionWriter};
-use super::{ArchiveError, manifest_bytes};
+use super::{ArchiveError, manifest_bytes, sums};
 use crate::derive::{Figures, followed};
 use crate::host::HostFacts;
 use crate::study::{Plan, PlannedSession};
@@ -159,7 +159,8 @@ impl ArchiveWriter {
                 let entry = entry.map_err(ArchiveError::io("list", &folder))?;
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let path = entry.path();
-                let unsealed = folder == self.path && (name == FIGURES || name == MANIFEST);
+                let unsealed =
+                    folder == self.path && [FIGURES, MANIFEST, SUMS].contains(&name.as_str());
                 let partial = name.starts_with('.') && name.ends_with(".partial");
                 if !unsealed && !partial {
                     continue;
@@ -227,7 +228,7 @@ impl ArchiveWriter {
         SessionWriter::begin(&sessions, planned, Arc::clone(&self.events))
     }
 
-    /// Writes figures, manifest and SEAL; nothing is written after that. Every planned session
+    /// Writes figures, manifest, SHA256SUMS and SEAL; nothing is written after that. Every planned session
     /// must be there, up to the planned look that ended the study if one did. Returns the archive's
     /// folder.
     pub fn seal(self, figures: &Figures) -> Result<PathBuf, ArchiveError> {
@@ -246,6 +247,7 @@ impl ArchiveWriter {
         write_atomic(&self.path.join(FIGURES), &document(FIGURES, figures)?)?;
         let manifest = manifest_bytes(&self.path, figures.verdict())?;
         write_atomic(&self.path.join(MANIFEST), &manifest)?;
+        write_atomic(&self.path.join(SUMS), &sums(&manifest)?)?;
         let seal = format!("{}  {MANIFEST}\n", sha256_hex(&manifest));
         write_atomic(&self.path.join(SEAL), seal.as_bytes())?;
         Ok(self.path)

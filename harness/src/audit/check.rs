@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::evidence::Evidence;
 use super::{files, launches, plan, published, raw};
-use crate::archive::{Archive, ArchiveError};
+use crate::archive::{Archive, ArchiveError, PublicKey, Signed};
 
 /// One thing that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -49,6 +49,8 @@ pub struct Audit {
     pub figures_not_compared: usize,
     /// Figures that newer versions than the archive's add; it does not have them.
     pub figures_newer: usize,
+    /// What the signature shows; absent where the archive is not signed.
+    pub signature: Option<Signed>,
     /// Events whose chain was followed.
     pub events: usize,
     /// What does not hold; empty when everything does.
@@ -125,6 +127,17 @@ impl fmt::Display for Audit {
                 self.figures_not_compared
             )?;
         }
+        if let Some(signed) = &self.signature {
+            let key = &signed.key;
+            match (signed.holds, signed.vouched) {
+                (Some(true), true) => writeln!(f, "signed by the key given ({key})")?,
+                (Some(true), false) => writeln!(
+                    f,
+                    "signed by key {key}; that it is the one you know is checked with `--key`"
+                )?,
+                _ => writeln!(f, "signed by key {key}; not checked: give it with `--key`")?,
+            }
+        }
         if self.figures_newer > 0 {
             writeln!(
                 f,
@@ -142,11 +155,16 @@ impl fmt::Display for Audit {
 /// Audits an archive folder. The error is for what is no archive at all (no readable folder or
 /// plan); everything else, unreadable files included, is a mismatch.
 pub fn audit(path: &Path) -> Result<Audit, ArchiveError> {
+    audit_with(path, None)
+}
+
+/// The same, of an archive that must be signed by a key if one is given.
+pub fn audit_with(path: &Path, key: Option<&PublicKey>) -> Result<Audit, ArchiveError> {
     let archive = Archive::open(path)?;
     let mut audit = Audit::default();
     let unfinished = files::is_unfinished(&archive);
     if !unfinished {
-        files::check(&archive, &mut audit);
+        files::check(&archive, key, &mut audit);
     }
     files::sessions(&archive, &mut audit);
     let mut evidence = Evidence::read(&archive, &mut audit);

@@ -5,24 +5,31 @@ use std::collections::BTreeSet;
 use super::Audit;
 use super::words::differ;
 use crate::archive::{
-    Archive, PREDICATE_TYPE, STATEMENT_TYPE, SessionSummary, check_seal, hash_file, list_files,
-    session_folder_name,
+    Archive, PREDICATE_TYPE, PublicKey, STATEMENT_TYPE, SessionSummary, check_seal,
+    check_signature, check_sums, hash_file, is_outside_manifest, list_files, session_folder_name,
 };
 
-/// Whether the study did not come to its end: sealing writes figures, manifest and seal, in that
-/// order, and here the last of them are not there.
+/// Whether the study did not come to its end: sealing writes figures, manifest, sums and seal, in
+/// that order, and here the last of them are not there.
 pub(super) fn is_unfinished(archive: &Archive) -> bool {
     let lacks = |name: &str| !archive.path().join(name).exists();
     lacks("SEAL") && lacks("manifest.json")
 }
 
-/// Checks every file of the archive against manifest and seal.
-pub(super) fn check(archive: &Archive, audit: &mut Audit) {
+/// Checks every file of the archive against manifest and seal, and the signature against the key, if
+/// one is given.
+pub(super) fn check(archive: &Archive, key: Option<&PublicKey>, audit: &mut Audit) {
     match check_seal(archive.path()) {
         Ok(None) => {}
         Ok(Some(problem)) => audit.fail("SEAL", "", problem),
         Err(error) => audit.fail_with(archive, "SEAL", &error),
     }
+    match check_sums(archive.path(), archive.plan().minor() >= 2) {
+        Ok(None) => {}
+        Ok(Some((line, what))) => audit.fail("SHA256SUMS", line, what),
+        Err(error) => audit.fail_with(archive, "SHA256SUMS", &error),
+    }
+    signature(archive, key, audit);
     let listed = match list_files(archive.path()) {
         Ok(listed) => listed,
         Err(error) => return audit.fail_with(archive, ".", &error),
@@ -68,10 +75,7 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
                 }
                 audit.files += 1;
             }
-            for file in listed
-                .iter()
-                .filter(|f| *f != "manifest.json" && *f != "SEAL")
-            {
+            for file in listed.iter().filter(|f| !is_outside_manifest(f)) {
                 if !named.contains(file) {
                     audit.fail(file, "", "is in the archive but not in the manifest");
                 }
@@ -79,6 +83,17 @@ pub(super) fn check(archive: &Archive, audit: &mut Audit) {
         }
         Ok(None) => audit.fail("manifest.json", "", "is missing"),
         Err(error) => audit.fail_with(archive, "manifest.json", &error),
+    }
+}
+
+fn signature(archive: &Archive, key: Option<&PublicKey>, audit: &mut Audit) {
+    const FILE: &str = "manifest.json.minisig";
+    match check_signature(&archive.path().join("manifest.json"), key) {
+        Ok(None) if key.is_some() => {
+            audit.fail(FILE, "", "is missing: the archive is not signed");
+        }
+        Ok(signed) => audit.signature = signed,
+        Err((field, what)) => audit.fail(FILE, field, what),
     }
 }
 

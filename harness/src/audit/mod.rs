@@ -9,4 +9,4 @@ mod published;
 mod raw;
 mod words;
 
-pub use check::{Audit, Mismatch, audit};
+pub use check::{Audit, Mismatch, audit, audit_with};

@@ -138,11 +138,50 @@ fn manifest(archive: &Archive, verdict: &Verdict, audit: &mut Audit) {
         archive.read("manifest.json"),
     ) {
         (Ok(expected), Ok(found)) if expected == found => {}
-        (Ok(_), Ok(_)) => audit.fail(
-            "manifest.json",
-            "",
-            "is not what the files and the verdict give, byte for byte",
-        ),
+        (Ok(expected), Ok(found)) => {
+            let (field, what) = apart(&found, &expected);
+            let what = format!("{what} by the files and the verdict");
+            audit.fail("manifest.json", field, what);
+        }
         (Err(error), _) | (_, Err(error)) => audit.fail_with(archive, "manifest.json", &error),
+    }
+}
+
+/// Where two JSON documents part: a field's path with both values, or the line of the first byte.
+fn apart(found: &[u8], expected: &[u8]) -> (String, String) {
+    let read = |bytes| serde_json::from_slice::<Value>(bytes).ok();
+    if let (Some(found), Some(expected)) = (read(found), read(expected))
+        && let Some((path, found, expected)) = first_apart(String::new(), &found, &expected)
+    {
+        return (path, differ(found, expected));
+    }
+    let same = found.iter().zip(expected).take_while(|(a, b)| a == b);
+    let line = 1 + same.filter(|(a, _)| **a == b'\n').count();
+    (format!("line {line}"), "is not written as expected".into())
+}
+
+fn first_apart(path: String, found: &Value, expected: &Value) -> Option<(String, Value, Value)> {
+    let below = |key: &str| {
+        if path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{path}/{key}")
+        }
+    };
+    match (found, expected) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
+            keys.into_iter().find_map(|key| {
+                let at = |map: &serde_json::Map<String, Value>| {
+                    map.get(key).cloned().unwrap_or(Value::Null)
+                };
+                first_apart(below(key), &at(a), &at(b))
+            })
+        }
+        (Value::Array(a), Value::Array(b)) => (0..a.len().max(b.len())).find_map(|i| {
+            let at = |list: &[Value]| list.get(i).cloned().unwrap_or(Value::Null);
+            first_apart(below(&i.to_string()), &at(a), &at(b))
+        }),
+        _ => (found != expected).then(|| (path, found.clone(), expected.clone())),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::archive_args::{ArchiveCommand, KeygenArgs};
 use super::args_claims::{ClaimArgs, ClaimsCommand, HistoryArgs, LogCommand};
 use super::args_gate::GateArgs;
 use super::workload_args::{RecordArgs, WorkloadCommand};
@@ -40,6 +41,11 @@ pub enum Command {
     /// Keep what was tried and what came of it, in order
     #[command(subcommand)]
     Log(LogCommand),
+    /// List, show, compare, pack, sign and index archives
+    #[command(subcommand)]
+    Archive(ArchiveCommand),
+    /// Make a pair of keys that sign and verify archives, in minisign's format
+    Keygen(KeygenArgs),
     /// Bring a server to this machine
     #[command(subcommand)]
     Setup(SetupCommand),
@@ -94,6 +100,9 @@ pub struct RunArgs {
     /// Run even if the study cannot settle its own margin
     #[arg(long)]
     pub yes: bool,
+    /// Sign the sealed archive with this secret key, from `palindrome keygen` or minisign
+    #[arg(long, value_name = "KEY", conflicts_with = "dry_run")]
+    pub sign: Option<PathBuf>,
     /// Print what happens as JSON, one object a line; the last one holds archive and verdict
     #[arg(long)]
     pub json: bool,
@@ -105,6 +114,9 @@ pub struct AuditArgs {
     /// Archive folders
     #[arg(value_name = "ARCHIVE", required = true)]
     pub archives: Vec<PathBuf>,
+    /// Whose signature the archives must have: a file of minisign, or the key itself
+    #[arg(long, value_name = "PUBLIC KEY")]
+    pub key: Option<String>,
     /// Print one JSON object an archive
     #[arg(long)]
     pub json: bool,

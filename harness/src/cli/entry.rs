@@ -6,8 +6,8 @@ use clap::Parser;
 
 use super::args::{Cli, Command};
 use super::{
-    Exit, Failure, aa, calibrate, claims, doctor, evidence, gate, history, log, record, run, setup,
-    workload,
+    Exit, Failure, aa, archive, calibrate, claims, doctor, evidence, gate, history, keys, log,
+    record, run, setup, workload,
 };
 use crate::demo;
 use crate::server::inner_command;
@@ -31,13 +31,15 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Demo(args) => demo::demo(args),
         Command::Run(args) => run::run(args),
-        Command::Audit(args) => Ok(evidence::audit_all(&args)),
+        Command::Audit(args) => evidence::audit_all(&args),
         Command::Report(args) => evidence::report_all(&args),
         Command::Gate(args) => gate::gate(&args),
         Command::Claim(args) => claims::claim(&args),
         Command::Claims(command) => claims::claims_command(command),
         Command::History(args) => history::history(&args),
         Command::Log(command) => log::log(command),
+        Command::Archive(command) => archive::archive(command),
+        Command::Keygen(args) => keys::keygen(&args),
         Command::Setup(command) => setup::setup(command),
         Command::Aa(args) => aa::aa(args),
         Command::Calibrate(args) => calibrate::calibrate(&args),

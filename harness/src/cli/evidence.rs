@@ -4,15 +4,16 @@ use serde_json::json;
 
 use super::args::{AuditArgs, ReportArgs};
 use super::{Exit, Failure};
-use crate::archive::Archive;
-use crate::audit::audit;
+use crate::archive::{Archive, PublicKey};
+use crate::audit::audit_with;
 use crate::report;
 
 /// Audits every archive given; one that fails does not keep the others from being looked at.
-pub fn audit_all(args: &AuditArgs) -> Exit {
+pub fn audit_all(args: &AuditArgs) -> Result<Exit, Failure> {
+    let key = args.key.as_deref().map(PublicKey::read).transpose()?;
     let mut exit = Exit::Done;
     for path in &args.archives {
-        let outcome = match audit(path) {
+        let outcome = match audit_with(path, key.as_ref()) {
             Ok(outcome) => outcome,
             Err(error) => {
                 exit = Exit::Audit;
@@ -36,7 +37,7 @@ pub fn audit_all(args: &AuditArgs) -> Exit {
             print!("{}\n{outcome}", path.display());
         }
     }
-    exit
+    Ok(exit)
 }
 
 /// Writes a report for every archive given.

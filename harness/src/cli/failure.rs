@@ -3,10 +3,11 @@
 use std::fmt::Display;
 
 use super::Exit;
-use crate::archive::ArchiveError;
+use crate::archive::{ArchiveError, KeyError, SignError};
 use crate::report::ReportError;
 use crate::session::RunError;
 use crate::setup::SetupError;
+use crate::shelf::{IndexError, PackError};
 use crate::study::StudyError;
 
 /// A command that did not do what it was asked to, in words and as a code.
@@ -73,6 +74,45 @@ impl From<ArchiveError> for Failure {
             _ => Exit::Audit,
         };
         Self::new(exit, error)
+    }
+}
+
+impl From<KeyError> for Failure {
+    fn from(error: KeyError) -> Self {
+        Self::new(Exit::Usage, error)
+    }
+}
+
+impl From<SignError> for Failure {
+    fn from(error: SignError) -> Self {
+        match error {
+            SignError::Key(_) | SignError::NotSealed(_) => Self::new(Exit::Usage, error),
+            SignError::Write(error) => error.into(),
+        }
+    }
+}
+
+impl From<PackError> for Failure {
+    fn from(error: PackError) -> Self {
+        match error {
+            PackError::Archive(error) => error.into(),
+            PackError::Io { .. } | PackError::Exists(_) => Self::new(Exit::Usage, error),
+            PackError::NotSealed { .. } | PackError::Refused { .. } => {
+                Self::new(Exit::Audit, error)
+            }
+        }
+    }
+}
+
+impl From<IndexError> for Failure {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Archive(error) => error.into(),
+            IndexError::Io { .. } | IndexError::NotKept(_) => Self::new(Exit::Usage, error),
+            IndexError::Malformed(_) | IndexError::Broken(_) | IndexError::NotSealed { .. } => {
+                Self::new(Exit::Audit, error)
+            }
+        }
     }
 }
 

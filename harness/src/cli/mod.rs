@@ -1,6 +1,8 @@
 //! The command line.
 
 mod aa;
+mod archive;
+mod archive_args;
 mod args;
 mod args_claims;
 mod args_gate;
@@ -15,6 +17,7 @@ mod exit;
 mod failure;
 mod gate;
 mod history;
+mod keys;
 mod log;
 mod pipe;
 mod record;

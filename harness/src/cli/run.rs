@@ -6,8 +6,10 @@ use super::aa::{measured, this_host};
 use super::args::RunArgs;
 use super::dry_run::dry_run;
 use super::events::Events;
+use super::keys::secret_key;
 use super::study::{Request, run_and_tell};
 use super::{Exit, Failure};
+use crate::archive::sign_archive;
 use crate::derive::{Foresight, Spread, foresee};
 use crate::host::HostRecord;
 use crate::report::verdict_table;
@@ -23,6 +25,8 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     // What has begun goes on as it was planned.
     let yes = args.yes || args.resume.is_some();
     refuse_unseen(&study, &args.study, yes)?;
+    // Before anything runs: a key that cannot be read is better known now.
+    let key = args.sign.as_deref().map(secret_key).transpose()?;
     let events = args.json.then(Events::default);
     let request = Request {
         archives: args.out.unwrap_or_else(|| PathBuf::from("archives")),
@@ -35,6 +39,9 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
             events.stopped(failure);
         }
     })?;
+    if let Some(key) = &key {
+        sign_archive(&outcome.archive, key)?;
+    }
     if events.is_none() {
         print!("{}", verdict_table(&outcome.figures));
         println!("\narchive: {}", outcome.archive.display());

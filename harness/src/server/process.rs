@@ -1,6 +1,5 @@
 //! A server's life: started in its own process group, seen ready, stopped, seen gone.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -13,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::guard::{Guard, MARK, end_marked, new_mark};
 use super::hashes::model_files;
 use super::launcher::{CommandSpec, LaunchContext, Programs, launcher};
+use super::redact::Redaction;
 use super::{FileFact, HashCache, LaunchError, LaunchFacts, StopFacts, StopMode, log_tail};
 use crate::host::{machine, now_ns};
 use crate::replay::{Request, send};
@@ -82,11 +82,10 @@ impl ServerProcess {
             arm: arm.name.clone(),
             label: arm.label.clone(),
             kind: arm.kind,
-            command: redact_args(
-                std::iter::once(spec.program.display().to_string())
-                    .chain(spec.args.iter().cloned()),
-            ),
-            env: redact(&arm.env),
+            command: std::iter::once(spec.program.display().to_string())
+                .chain(spec.args.iter().cloned())
+                .collect(),
+            env: arm.env.clone(),
             cwd: cwd.display().to_string(),
             port,
             pid,
@@ -97,7 +96,7 @@ impl ServerProcess {
             launched_ns,
             ready_ns,
         };
-        Ok((server, facts))
+        Ok((server, Redaction::of(&arm.env).launch(facts)))
     }
 
     fn spawn(
@@ -165,7 +164,11 @@ impl ServerProcess {
     ) -> Result<u64, LaunchError> {
         let started = Instant::now();
         let limit = Duration::from_secs_f64(limits.ready_timeout_s);
-        let tail = || log_tail(&std::fs::read(log_path).unwrap_or_default());
+        let tail = || {
+            let log = std::fs::read(log_path).unwrap_or_default();
+            let shown = Redaction::of(&arm.env).bytes(&log);
+            log_tail(&shown.unwrap_or(log))
+        };
         let mut last = "no answer yet".to_owned();
         loop {
             if let Some(status) = self.exited() {
@@ -302,78 +305,5 @@ pub fn describe(status: ExitStatus) -> String {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => "unknown end".to_owned(),
-    }
-}
-
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["KEY", "TOKEN", "SECRET", "PASSWORD"]
-        .iter()
-        .any(|s| name.contains(s))
-}
-
-/// Hides the values of variables whose names say that they are secret.
-pub(crate) fn redact(env: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let hide = |(name, value): (&String, &String)| {
-        (
-            name.clone(),
-            if is_secret(name) {
-                "[redacted]".to_owned()
-            } else {
-                value.clone()
-            },
-        )
-    };
-    env.iter().map(hide).collect()
-}
-
-/// Hides the value of `--api-key VALUE` and `--api-key=VALUE`.
-pub(crate) fn redact_args(args: impl Iterator<Item = String>) -> Vec<String> {
-    let mut hide_next = false;
-    args.map(|arg| {
-        let hide = std::mem::replace(&mut hide_next, false);
-        let flag = arg.starts_with('-')
-            && ["api-key", "secret", "password", "hf-token"]
-                .iter()
-                .any(|s| arg.contains(s));
-        match (hide, flag, arg.split_once('=')) {
-            (true, _, _) => "[redacted]".to_owned(),
-            (_, true, Some((name, _))) => format!("{name}=[redacted]"),
-            (_, true, None) => {
-                hide_next = true;
-                arg
-            }
-            _ => arg,
-        }
-    })
-    .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_are_hidden_by_name() {
-        let env = BTreeMap::from(
-            [("API_KEY", "x"), ("hf_token", "y"), ("LANG", "C")].map(|(k, v)| (k.into(), v.into())),
-        );
-        let shown = redact(&env);
-        assert_eq!(shown["API_KEY"], "[redacted]");
-        assert_eq!(shown["hf_token"], "[redacted]");
-        assert_eq!(shown["LANG"], "C");
-        let args = ["serve", "--api-key", "x", "--api-key=y", "-c", "9"].map(str::to_owned);
-        let shown = redact_args(args.into_iter());
-        assert_eq!(
-            shown,
-            [
-                "serve",
-                "--api-key",
-                "[redacted]",
-                "--api-key=[redacted]",
-                "-c",
-                "9"
-            ]
-        );
     }
 }

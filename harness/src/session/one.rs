@@ -12,8 +12,8 @@ use crate::archive::{ArchiveError, ArchiveWriter, SessionWriter, session_folder_
 use crate::derive::{Terms, broken_terms};
 use crate::host::{HostFacts, Sampler, now_ns};
 use crate::server::{
-    HashCache, LaunchError, LaunchFacts, Programs, Readback, ServerProcess, StopMode, describe,
-    log_tail,
+    HashCache, LaunchError, LaunchFacts, Programs, Readback, Redaction, ServerProcess, StopMode,
+    describe, log_tail,
 };
 use crate::study::{Arm, PlannedSession, Study};
 
@@ -107,7 +107,9 @@ impl SessionRun<'_> {
         self.archive.event("server-ready", detail)?;
 
         let pid = server.pid();
-        let mut readback = Readback::ask(self.arm.kind, server.port(), pid, &cancelled);
+        let redaction = Redaction::of(&self.arm.env);
+        let asked = Readback::ask(self.arm.kind, server.port(), pid, &cancelled);
+        let mut readback = redaction.readback(asked);
         writer.readback(&readback)?;
         let mut replay = Replay::new(self, writer, server.port());
         // A server that is not what the study says need not be measured.
@@ -121,6 +123,7 @@ impl SessionRun<'_> {
         }
         if server.exited().is_none() {
             readback.at_end(pid);
+            readback = redaction.readback(readback);
             writer.readback(&readback)?;
         }
         if broken.is_some() {
@@ -134,6 +137,7 @@ impl SessionRun<'_> {
         self.progress.step("stopping the server");
         let stop = server.stop(Duration::from_secs_f64(limits.stop_grace_s));
         let ended_ns = now_ns();
+        writer.redact_log(&redaction)?;
         let detail = json!({ "session": name, "mode": stop.mode, "port_free": stop.port_free });
         self.archive.event("server-stopped", detail)?;
         let reason = match (broken, died) {

@@ -17,7 +17,7 @@ use super::rule::Rule;
 use super::switch::{Switch, arms_body, with_fields};
 use crate::archive::sha256_hex;
 use crate::derive::Metric;
-use crate::server::ServerKind;
+use crate::server::{ServerKind, is_literal_secret};
 
 /// A request body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -574,6 +574,15 @@ impl Source<'_> {
         };
         let mut env = base.env.clone();
         env.extend(arm.env.clone());
+        if let Some((name, _)) = env.iter().find(|(n, v)| is_literal_secret(n, v)) {
+            let message = format!(
+                "arm {:?} sets {name} to what looks like a secret, and this file is kept in the \
+                 archive as it is: leave it out and `export {name}=...` before the run; servers \
+                 inherit the environment",
+                arm.name.as_ref()
+            );
+            return Err(self.error(arm.name.span(), message));
+        }
         Ok(Arm {
             name: arm.name.as_ref().clone(),
             label: arm

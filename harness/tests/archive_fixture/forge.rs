@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use super::copy;
-use palindrome_harness::archive::{Archive, hash_file, list_files, manifest_bytes, sha256_hex};
+use palindrome_harness::archive::{
+    Archive, hash_file, list_files, manifest_bytes, sha256_hex, sums,
+};
 use palindrome_harness::audit::audit;
 
 /// Runs `mutate` on a fresh copy and expects the audit to fail, naming a file with `names` in it.
@@ -89,6 +91,9 @@ pub fn reseal_manifest(path: &Path) {
     let figures = Archive::open(path).unwrap().figures().unwrap().unwrap();
     let manifest = manifest_bytes(path, figures.verdict()).unwrap();
     fs::write(path.join("manifest.json"), &manifest).unwrap();
+    if path.join("SHA256SUMS").exists() {
+        fs::write(path.join("SHA256SUMS"), sums(&manifest).unwrap()).unwrap();
+    }
     fs::write(
         path.join("SEAL"),
         format!("{}  manifest.json\n", sha256_hex(&manifest)),
