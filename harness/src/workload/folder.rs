@@ -285,22 +285,19 @@ impl Folder {
                 self.left_out.push(line);
                 continue;
             };
-            match files.get_mut(&file) {
-                Some(place) => {
-                    let bytes = fs::read(self.path.join(&file))
-                        .map_err(WorkloadError::io("read", &self.path.join(&file)))?;
-                    let said = line.sha256.as_deref();
-                    if said.is_some_and(|said| said != sha256_hex(&bytes)) {
-                        let note = format!("{file} was changed since {INDEX} was written");
-                        self.notes.push(note);
-                    }
-                    *place = Some(line);
-                }
-                None => {
-                    let note = format!("{file} is in {INDEX} and is not there");
-                    self.notes.push(note);
-                }
+            let Some(place) = files.get_mut(&file) else {
+                let note = format!("{file} is in {INDEX} and is not there");
+                self.notes.push(note);
+                continue;
+            };
+            let path = self.path.join(&file);
+            let bytes = fs::read(&path).map_err(WorkloadError::io("read", &path))?;
+            let said = line.sha256.as_deref();
+            if said.is_some_and(|said| said != sha256_hex(&bytes)) {
+                let note = format!("{file} was changed since {INDEX} was written");
+                self.notes.push(note);
             }
+            *place = Some(line);
         }
         Ok(())
     }

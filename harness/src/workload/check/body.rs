@@ -82,7 +82,7 @@ impl BodyFacts {
             match FIELDS.iter().find(|(known, _)| known == name) {
                 Some((_, readers)) if readers.len() == 4 => {}
                 Some((_, readers)) => {
-                    only_some.push((name.clone(), readers.iter().map(|r| r.name()).collect()))
+                    only_some.push((name.clone(), readers.iter().map(|r| r.name()).collect()));
                 }
                 None => only_some.push((name.clone(), Vec::new())),
             }

@@ -1,6 +1,6 @@
 //! The bodies of folders, files and studies.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -87,11 +87,11 @@ impl Gathered {
         let study = StudyFile::parse(path, &text)?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let workload = &study.workload;
-        let mut seen = BTreeMap::new();
+        let mut seen = BTreeSet::new();
         for name in workload.warmups.iter().chain(workload.bodies.as_ref()) {
             let file = folder.join(name.as_ref());
             // A body that stands twice is one body.
-            if seen.insert(file.clone(), ()).is_none() {
+            if seen.insert(file.clone()) {
                 self.body(&file.display().to_string(), &file, Vec::new())?;
             }
         }

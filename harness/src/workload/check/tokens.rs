@@ -10,7 +10,7 @@ use crate::replay::{PromptRecord, Request, send};
 /// Bytes of text that a token is taken to have where nothing counts them.
 const BYTES_PER_TOKEN: f64 = 4.0;
 /// Longest one question may take.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// A count, and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

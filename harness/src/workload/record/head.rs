@@ -206,10 +206,7 @@ impl ResponseHead {
 fn copy(headers: &Headers, without: &[&str], out: &mut Vec<u8>) {
     for (name, value) in headers {
         let is = |other: &&str| name.eq_ignore_ascii_case(other);
-        if OWN.iter().any(|o| is(&o))
-            || without.iter().any(|o| is(&o))
-            || lists(headers, "connection", name)
-        {
+        if OWN.iter().any(is) || without.iter().any(is) || lists(headers, "connection", name) {
             continue;
         }
         out.extend_from_slice(name.as_bytes());
