@@ -270,7 +270,9 @@ fn what_an_open_loop_cannot_be_is_refused_where_it_stands() {
     }
     let message = refused("", "kind = \"fresh\"\n[limits]\nttft_s = 1");
     assert!(
-        message.contains("`[limits]` is for protocols of kind open-loop; this one is fresh"),
+        message.contains(
+            "`[limits]` is for protocols of kind open-loop or arrivals; this one is fresh"
+        ),
         "{message}"
     );
     let bench = Bench::new("", "[limits]\nttft_s = 1\n", &[QUICK, QUICK]);
