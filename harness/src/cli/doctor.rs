@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -9,7 +10,7 @@ use super::aa::{of_kind, this_host, what_is_seen};
 use super::args::DoctorArgs;
 use super::{Exit, describe};
 use crate::derive::{Metric, percent};
-use crate::host::{HostRecord, Readings};
+use crate::host::{HostRecord, Readings, machine, telemetry_not_shown};
 use crate::replay::ClientCost;
 use crate::setup::{SetupError, active, cache_folder, check_venv, find_python, on_path};
 
@@ -74,6 +75,7 @@ pub fn doctor(args: &DoctorArgs) -> Exit {
         governor(),
         load(&readings),
         pressure(&readings),
+        telemetry(),
         servers(&readings),
         llama_cpp(&cache),
         spread(&cache),
@@ -104,6 +106,26 @@ pub fn doctor(args: &DoctorArgs) -> Exit {
         println!("\n{verdict}; cache: {}", cache.display());
     }
     if fit { Exit::Done } else { Exit::HostGuard }
+}
+
+/// What this machine does not show while sessions run: a dash in every report.
+fn telemetry() -> Check {
+    let mut telemetry = machine().telemetry();
+    let first = telemetry.sample(false);
+    // Shares of CPU time are between two looks.
+    std::thread::sleep(Duration::from_millis(50));
+    let second = telemetry.sample(true);
+    let unseen = telemetry_not_shown(&[&first, &second]);
+    if unseen.is_empty() {
+        return Check::ok("telemetry", "everything that is looked for is shown");
+    }
+    let fix = if unseen.contains(&"energy") {
+        "energy counters, where there are any, are often readable by root alone"
+    } else {
+        ""
+    };
+    let found = format!("not shown here: {}", unseen.join(", "));
+    Check::bad("telemetry", State::Note, found, fix)
 }
 
 fn python() -> Vec<Check> {

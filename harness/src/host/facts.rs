@@ -107,7 +107,7 @@ pub struct HostSample {
     pub swap_in_bytes: Option<u64>,
     /// Bytes written to swap since boot.
     pub swap_out_bytes: Option<u64>,
-    /// Thermal throttling events of all CPUs since boot.
+    /// Thermal throttling events of all CPUs since boot; read about once a second.
     pub thermal_throttles: Option<u64>,
     /// Time that a CPU limit on this program's group (the servers' too) held it back, in all.
     pub cgroup_throttled_ns: Option<u64>,

@@ -12,6 +12,7 @@ mod portable;
 mod process;
 mod record;
 mod sampler;
+mod shown;
 
 pub use clock::{now_ns, thread_cpu_ns};
 pub use facts::{
@@ -25,3 +26,4 @@ pub use portable::Portable;
 pub use process::{DeviceMemory, MappedFile, ProcessFacts, ThreadGroup};
 pub use record::{AaRecord, HostRecord, SpreadOf};
 pub use sampler::{SAMPLE_EVERY, Sampler};
+pub use shown::telemetry_not_shown;

@@ -43,16 +43,15 @@ fn distinct<'a>(sessions: &[&'a SessionSettings]) -> Vec<(&'a Setting, Vec<&'a s
     };
     for session in sessions {
         for setting in &session.settings {
-            match out.iter_mut().find(|(known, _)| same(known, setting)) {
-                Some((_, names)) => names.push(&session.session),
-                None => {
-                    // Beside the others of its name.
-                    let at = out
-                        .iter()
-                        .rposition(|(known, _)| known.name == setting.name);
-                    let at = at.map_or(out.len(), |at| at + 1);
-                    out.insert(at, (setting, vec![session.session.as_str()]));
-                }
+            if let Some((_, names)) = out.iter_mut().find(|(known, _)| same(known, setting)) {
+                names.push(&session.session);
+            } else {
+                // Beside the others of its name.
+                let at = out
+                    .iter()
+                    .rposition(|(known, _)| known.name == setting.name);
+                let at = at.map_or(out.len(), |at| at + 1);
+                out.insert(at, (setting, vec![session.session.as_str()]));
             }
         }
     }

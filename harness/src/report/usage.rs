@@ -5,7 +5,7 @@ use super::format::{MISSING, bare};
 use super::page::{Block, Table};
 use crate::archive::SessionFacts;
 use crate::derive::{NOISE_RULES, Noise};
-use crate::host::HostSample;
+use crate::host::{HostSample, telemetry_not_shown};
 
 /// The sections; nothing for archives before servers were read back.
 pub(super) fn sections(source: &Source<'_>) -> Vec<Block> {
@@ -130,21 +130,6 @@ fn noise(all: &[Noise]) -> Table {
 /// What this host does not show, in words: facts by their names in `host.json`, telemetry by what
 /// it is; nothing for archives before that.
 pub(super) fn not_shown(source: &Source<'_>) -> Option<String> {
-    type Shown = fn(&HostSample) -> bool;
-    const TELEMETRY: [(&str, Shown); 12] = [
-        ("CPU use", |s| s.cpu_busy.is_some()),
-        ("load", |s| s.load1.is_some()),
-        ("pressure", |s| s.psi_cpu_some10.is_some()),
-        ("available memory", |s| s.available_bytes.is_some()),
-        ("disk reads", |s| s.disk_read_bytes.is_some()),
-        ("CPU frequency", |s| s.cpu_mhz.is_some()),
-        ("temperature", |s| s.celsius.is_some()),
-        ("steal", |s| s.cpu_steal.is_some()),
-        ("swapping", |s| s.swap_in_bytes.is_some()),
-        ("thermal throttling", |s| s.thermal_throttles.is_some()),
-        ("CPU limits", |s| s.cgroup_throttled_ns.is_some()),
-        ("energy", |s| s.energy.is_some() || s.power.is_some()),
-    ];
     let sessions = source
         .facts
         .sessions
@@ -154,17 +139,9 @@ pub(super) fn not_shown(source: &Source<'_>) -> Option<String> {
     if samples.is_empty() {
         return None;
     }
-    let unseen = TELEMETRY
-        .iter()
-        .filter(|(_, shown)| !samples.iter().any(|s| shown(s)))
-        .map(|(name, _)| (*name).to_owned());
-    let missing: Vec<String> = source
-        .facts
-        .host
-        .not_shown()
-        .into_iter()
-        .chain(unseen)
-        .collect();
+    let unseen = telemetry_not_shown(&samples).into_iter().map(str::to_owned);
+    let facts = source.facts.host.not_shown().into_iter();
+    let missing: Vec<String> = facts.chain(unseen).collect();
     (!missing.is_empty()).then(|| {
         format!(
             "Not shown by this machine, so nowhere in the evidence: {}",

@@ -46,6 +46,7 @@ pub struct Expect {
 
 impl Expect {
     /// These, and of `base` what these leave open.
+    #[must_use]
     pub fn or(&self, base: &Self) -> Self {
         macro_rules! merged {
             ($($field:ident),* $(,)?) => {

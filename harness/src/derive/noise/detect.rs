@@ -2,7 +2,7 @@
 
 use super::limits::Limits;
 use super::sources::{Noise, NoiseKind};
-use super::window::{Window, risen};
+use super::window::Window;
 use crate::archive::{Facts, SessionFacts};
 use crate::host::HostSample;
 use crate::stats::median;
@@ -55,9 +55,9 @@ impl Of<'_> {
         out.extend(self.faults());
         out.extend(self.load(samples));
         out.extend(self.steal(samples));
-        out.extend(self.swap(samples));
-        out.extend(self.thermal(samples));
-        out.extend(self.held_back(samples));
+        out.extend(self.swap());
+        out.extend(self.thermal());
+        out.extend(self.held_back());
         out.extend(self.frequency(samples));
         out
     }
@@ -80,6 +80,10 @@ impl Of<'_> {
             limit,
             words,
         }
+    }
+
+    fn risen(&self, counter: fn(&HostSample) -> Option<u64>) -> Option<u64> {
+        self.window.risen(&self.session.samples, counter)
     }
 
     /// Other processes that took a core, or a part of one all along.
@@ -220,9 +224,9 @@ impl Of<'_> {
         })
     }
 
-    fn swap(&self, samples: &[HostSample]) -> Option<Noise> {
-        let came = risen(samples, |s| s.swap_in_bytes);
-        let went = risen(samples, |s| s.swap_out_bytes);
+    fn swap(&self) -> Option<Noise> {
+        let came = self.risen(|s| s.swap_in_bytes);
+        let went = self.risen(|s| s.swap_out_bytes);
         let bytes = came.unwrap_or(0) + went.unwrap_or(0);
         let limit = self.limits.swap_bytes;
         (bytes >= limit).then(|| {
@@ -236,14 +240,14 @@ impl Of<'_> {
         })
     }
 
-    fn thermal(&self, samples: &[HostSample]) -> Option<Noise> {
-        let events = risen(samples, |s| s.thermal_throttles).filter(|n| *n > 0)?;
+    fn thermal(&self) -> Option<Noise> {
+        let events = self.risen(|s| s.thermal_throttles).filter(|n| *n > 0)?;
         let words = format!("CPUs were throttled for heat {events} time(s)");
         Some(self.finding(NoiseKind::Thermal, None, events as f64, 1.0, words))
     }
 
-    fn held_back(&self, samples: &[HostSample]) -> Option<Noise> {
-        let ns = risen(samples, |s| s.cgroup_throttled_ns)?;
+    fn held_back(&self) -> Option<Noise> {
+        let ns = self.risen(|s| s.cgroup_throttled_ns)?;
         let limit = self.limits.held_back_ns;
         (ns >= limit).then(|| {
             let words = format!(

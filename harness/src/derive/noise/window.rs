@@ -31,16 +31,24 @@ impl Window {
         let end = end.map_or(all.len(), |at| at + 1);
         &all[begin.min(end)..end]
     }
-}
 
-/// How much a counter rose over samples; absent where fewer than two show it.
-pub(super) fn risen(
-    samples: &[HostSample],
-    counter: fn(&HostSample) -> Option<u64>,
-) -> Option<u64> {
-    let mut shown = samples.iter().filter_map(counter);
-    let first = shown.next()?;
-    Some(shown.next_back()?.saturating_sub(first))
+    /// How much a counter rose from its last reading before this to its first one after it; absent
+    /// where there are fewer than two readings.
+    pub(super) fn risen(
+        self,
+        all: &[HostSample],
+        counter: fn(&HostSample) -> Option<u64>,
+    ) -> Option<u64> {
+        let readings: Vec<(u64, u64)> = all
+            .iter()
+            .filter_map(|s| Some((s.ns, counter(s)?)))
+            .collect();
+        let begin = readings.iter().rposition(|(ns, _)| *ns <= self.from_ns);
+        let end = readings.iter().position(|(ns, _)| *ns >= self.to_ns);
+        let begin = readings.get(begin.unwrap_or(0))?;
+        let end = readings.get(end.unwrap_or(readings.len().checked_sub(1)?))?;
+        (end.0 > begin.0).then(|| end.1.saturating_sub(begin.1))
+    }
 }
 
 #[cfg(test)]
@@ -63,7 +71,11 @@ mod tests {
         assert_eq!(taken(5, 60), [10, 20, 30, 40, 50]);
         assert_eq!(taken(20, 20), [20]);
         assert_eq!(taken(60, 70), [50]);
-        assert_eq!(risen(&all, |s| s.swap_in_bytes), Some(400));
-        assert_eq!(risen(&all[1..3], |s| s.swap_in_bytes), None);
+        let risen = |from_ns, to_ns| Window { from_ns, to_ns }.risen(&all, |s| s.swap_in_bytes);
+        assert_eq!(risen(0, 60), Some(400));
+        // The sample at 30 has no reading.
+        assert_eq!(risen(30, 30), Some(200));
+        assert_eq!(risen(60, 70), None);
+        assert_eq!(risen(20, 20), None);
     }
 }

@@ -1,5 +1,7 @@
 //! What a process shows whatever its kind: where it may run, which devices it holds, what it maps.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::found::Findings;
@@ -19,8 +21,10 @@ pub(super) fn read(launch: &LaunchFacts, readback: &Readback, findings: &mut Fin
     findings.add("process_threads", count, at("threads"));
     let model = launch.models.first();
     let mapped = process.mapped.as_ref().zip(model).map(|(mapped, model)| {
-        let file = |path: &str| path == model.path || path.ends_with(".store");
-        mapped.iter().any(|m| file(&m.path))
+        let store = |path: &str| Path::new(path).extension().is_some_and(|e| e == "store");
+        mapped
+            .iter()
+            .any(|m| m.path == model.path || store(&m.path))
     });
     findings.add("mmap", mapped, at("mapped"));
     let sha256 = model.map(|m| m.sha256.clone());

@@ -13,13 +13,20 @@ use crate::host::{HostSample, now_ns};
 pub(super) struct LinuxTelemetry {
     before: Option<CpuTime>,
     scanner: Scanner,
+    thermal: throttle::ThermalEvents,
+    taken: u32,
 }
+
+/// Counters that are many and change rarely are read with every fourth sample.
+const RARELY: u32 = 4;
 
 impl Telemetry for LinuxTelemetry {
     fn sample(&mut self, last: bool) -> HostSample {
         let now = cpu_time();
         let since = self.before.zip(now).and_then(|(a, b)| b.since(a));
         self.before = now;
+        let rarely = last || self.taken.is_multiple_of(RARELY);
+        self.taken += 1;
         let memory = meminfo();
         let vm = vmstat();
         let pages = |name: &str| Some(vm.get(name)? * rustix::param::page_size() as u64);
@@ -41,7 +48,7 @@ impl Telemetry for LinuxTelemetry {
             cpu_steal: since.map(|s| s.steal),
             swap_in_bytes: pages("pswpin"),
             swap_out_bytes: pages("pswpout"),
-            thermal_throttles: throttle::thermal_events(),
+            thermal_throttles: if rarely { self.thermal.count() } else { None },
             cgroup_throttled_ns: throttle::cgroup_throttled_ns(),
             energy: energy::counters(),
             power: energy::power(),

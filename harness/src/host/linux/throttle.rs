@@ -1,33 +1,41 @@
 //! Where Linux shows that the machine, or a limit on this group of processes, held work back.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::proc::{number, text};
 
-/// Thermal throttling events of all CPUs since boot: cores and packages.
-pub(super) fn thermal_events() -> Option<u64> {
-    thermal_events_in(Path::new("/sys/devices/system/cpu"))
+/// Counters of thermal throttling events, those of cores and of packages: looked for once, because a
+/// large machine has hundreds.
+#[derive(Debug)]
+pub(super) struct ThermalEvents(Vec<PathBuf>);
+
+impl Default for ThermalEvents {
+    fn default() -> Self {
+        Self::below(Path::new("/sys/devices/system/cpu"))
+    }
 }
 
-fn thermal_events_in(folder: &Path) -> Option<u64> {
-    let mut sum = None;
-    for entry in fs::read_dir(folder).ok()?.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let is_cpu = name
-            .strip_prefix("cpu")
-            .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-        if !is_cpu {
-            continue;
-        }
-        for counter in ["core_throttle_count", "package_throttle_count"] {
-            let file = entry.path().join("thermal_throttle").join(counter);
-            if let Some(events) = number::<u64>(file) {
-                sum = Some(sum.unwrap_or(0) + events);
-            }
-        }
+impl ThermalEvents {
+    fn below(folder: &Path) -> Self {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_cpu = |name: &str| {
+            let number = name.strip_prefix("cpu").unwrap_or_default();
+            !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+        };
+        let cpus = entries.filter(|e| is_cpu(&e.file_name().to_string_lossy()));
+        let files = cpus.flat_map(|cpu| {
+            let folder = cpu.path().join("thermal_throttle");
+            ["core_throttle_count", "package_throttle_count"].map(|name| folder.join(name))
+        });
+        Self(files.filter(|file| file.is_file()).collect())
     }
-    sum
+
+    /// Events of all CPUs since boot; absent where nothing counts them.
+    pub(super) fn count(&self) -> Option<u64> {
+        let counts = self.0.iter().filter_map(number::<u64>);
+        counts.reduce(|a, b| a + b)
+    }
 }
 
 /// Time that this process's group was held back by a CPU limit, in nanoseconds since it was made.
@@ -101,8 +109,8 @@ mod tests {
             fs::write(place.join("package_throttle_count"), package).unwrap();
         }
         fs::create_dir_all(folder.path().join("cpufreq")).unwrap();
-        assert_eq!(thermal_events_in(folder.path()), Some(8));
+        assert_eq!(ThermalEvents::below(folder.path()).count(), Some(8));
         let empty = tempfile::tempdir().unwrap();
-        assert_eq!(thermal_events_in(empty.path()), None);
+        assert_eq!(ThermalEvents::below(empty.path()).count(), None);
     }
 }
