@@ -44,8 +44,9 @@ impl Asked {
 const CTX_STEP: u64 = 256;
 
 /// The order of tables.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "backend",
+    "device",
     "gpu_layers",
     "model_layers",
     "device_model_mib",

@@ -33,18 +33,20 @@ pub(super) fn read(launch: &LaunchFacts, readback: &Readback, findings: &mut Fin
 }
 
 /// A GPU cannot be used without its device file, so a process that has none open computes on the
-/// CPU. Which of several interfaces to a device it uses, its libraries say, if they are of one kind.
+/// CPU. One that has does not thereby compute on it: what it holds is the device, and the kind of its
+/// libraries, if they are of one kind, is what it reaches it by.
 fn devices(process: &ProcessFacts, at: &dyn Fn(&str) -> String, findings: &mut Findings) {
     let open = process.devices.as_deref();
     match open {
         Some([]) => {
             let source = at("devices: no device file is open");
+            findings.add("device", Some("none"), source.clone());
             findings.add("backend", Some("cpu"), source.clone());
             findings.add("gpu_layers", Some(0), source);
         }
         Some(_) => {
             let libraries = process.device_libraries.as_deref().unwrap_or_default();
-            findings.add("backend", interface(libraries), at("device_libraries"));
+            findings.add("device", interface(libraries), at("device_libraries"));
         }
         None => {}
     }

@@ -116,7 +116,9 @@ pub(super) fn of_session(
 pub(super) fn across_arms(facts: &Facts, all: &[SessionSettings]) -> Option<String> {
     let of_arm = |arm: &String| -> Option<String> {
         let mine = all.iter().filter(|s| s.arm == *arm);
-        let found: BTreeSet<String> = mine.filter_map(|s| found_text(s, "backend")).collect();
+        let device =
+            |s: &SessionSettings| found_text(s, "backend").or_else(|| found_text(s, "device"));
+        let found: BTreeSet<String> = mine.filter_map(device).collect();
         let found: Vec<String> = found.into_iter().collect();
         (!found.is_empty()).then(|| found.join(" and "))
     };
