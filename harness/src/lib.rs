@@ -6,6 +6,7 @@
 
 pub mod archive;
 pub mod audit;
+pub mod build;
 pub mod claims;
 pub mod cli;
 pub mod demo;

@@ -61,7 +61,7 @@ pub fn session_folder_name(planned: &PlannedSession) -> String {
 }
 
 /// Keeps letters, digits, `.`, `_` and `-`; anything else becomes `-`. Never empty, never hidden.
-pub(super) fn slug(text: &str) -> String {
+pub(crate) fn slug(text: &str) -> String {
     let mut out: String = text
         .chars()
         .map(|c| {

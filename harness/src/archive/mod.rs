@@ -19,7 +19,7 @@ pub use error::ArchiveError;
 pub use event::Event;
 pub use format::{CHANGELOG, PREDICATE_TYPE, SCHEMA, STATEMENT_TYPE, minor};
 pub(crate) use json::parse as parse_unique;
-pub(crate) use layout::is_outside_manifest;
+pub(crate) use layout::{is_outside_manifest, slug};
 pub use layout::{list_files, session_folder_name, utc_rfc3339};
 pub(crate) use reader::parse_document;
 pub use reader::{Archive, Facts, Half, SessionFacts};

@@ -102,9 +102,14 @@ impl ArchiveWriter {
     /// torn last event is cut, and sessions whose own hashes no longer hold are discarded. All of
     /// it is recorded as events.
     pub fn resume(path: &Path) -> Result<Self, ArchiveError> {
-        let path = path
-            .canonicalize()
-            .map_err(ArchiveError::io("open", path))?;
+        let no_archive = |reason: String| ArchiveError::NotAnArchive {
+            path: path.to_path_buf(),
+            reason,
+        };
+        let path = path.canonicalize().map_err(|e| no_archive(e.to_string()))?;
+        if !path.join(PLAN).is_file() {
+            return Err(no_archive(format!("there is no {PLAN} in it")));
+        }
         if path.join(SEAL).exists() {
             return Err(ArchiveError::Sealed(path));
         }

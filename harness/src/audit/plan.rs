@@ -38,7 +38,7 @@ fn expansion(archive: &Archive, file: &StudyFile, audit: &mut Audit) {
     let again = coins(file.seed, *file.quartets.as_ref());
     let named = |paths: &[Spanned<String>]| -> Vec<String> {
         let names: Vec<String> = paths.iter().map(|p| archived_name(p.as_ref())).collect();
-        file.protocol().archived(&names)
+        file.protocol.archived(&names)
     };
     let planned = |bodies: &[(String, String)]| -> Vec<String> {
         bodies.iter().map(|(name, _)| name.clone()).collect()
@@ -51,15 +51,15 @@ fn expansion(archive: &Archive, file: &StudyFile, audit: &mut Audit) {
         ("coins", plan.coins == again),
         (
             "sessions",
-            plan.sessions == order_of(&file.protocol(), &arms, &again, file.burn_in),
+            plan.sessions == order_of(&file.protocol, &arms, &again, file.burn_in),
         ),
-        ("looks", plan.looks == file.looks()),
-        ("protocol", plan.protocol == file.protocol()),
+        ("looks", plan.looks == file.looks),
+        ("protocol", plan.protocol == file.protocol),
         (
             "phases",
             plan.phases
                 == written_phases(
-                    &file.protocol(),
+                    &file.protocol,
                     &named(&workload.warmups),
                     &named(workload.bodies.as_ref()),
                 ),
@@ -291,7 +291,7 @@ fn scheduled(plan: &Plan, session: &SessionFacts, audit: &mut Audit) {
 /// one, that arm's own, answered before the request was sent and sent after the one before.
 fn switched(file: &StudyFile, session: &SessionFacts, audit: &mut Audit) {
     let place = format!("sessions/{}/switches.jsonl", session.name());
-    let protocol = file.protocol();
+    let protocol = &file.protocol;
     let mut calls = session.switches.iter();
     let mut before = session.launch.ready_ns;
     for r in &session.requests {

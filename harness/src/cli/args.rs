@@ -23,8 +23,13 @@ pub struct Cli {
 pub enum Command {
     /// Compare the bundled engine with llama.cpp on the small model: build, run, audit, report
     Demo(DemoArgs),
-    /// Run a study file into a sealed archive
+    /// Run a study file, or two commands, into a sealed archive
     Run(RunArgs),
+    /// Write a study file to start from, which runs as it is
+    New(NewArgs),
+    /// Print the JSON Schema of a kind of file
+    #[command(subcommand)]
+    Schema(SchemaCommand),
     /// Compute an archive again from its raw bytes and compare everything
     Audit(AuditArgs),
     /// Write HTML, Markdown and a chart from archives
@@ -81,10 +86,18 @@ pub struct DemoArgs {
 
 /// `palindrome run`.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "palindrome run [OPTIONS] STUDY.toml\n       palindrome run [OPTIONS] -- A-COMMAND... --- B-COMMAND..."
+)]
 pub struct RunArgs {
     /// The study file
-    #[arg(value_name = "STUDY.toml")]
-    pub study: PathBuf,
+    #[arg(value_name = "STUDY.toml", required_unless_present = "commands")]
+    pub study: Option<PathBuf>,
+    /// Without a file: the servers' commands, with {port}, and --- between them
+    #[arg(value_name = "COMMANDS", last = true, conflicts_with = "study")]
+    pub commands: Vec<String>,
+    #[command(flatten)]
+    pub quick: QuickArgs,
     /// Where the archive is made [default: archives/]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
@@ -106,6 +119,41 @@ pub struct RunArgs {
     /// Print what happens as JSON, one object a line; the last one holds archive and verdict
     #[arg(long)]
     pub json: bool,
+}
+
+/// What a quick study's file would say.
+#[derive(Debug, Args)]
+pub struct QuickArgs {
+    /// Of two commands: request bodies, or folders of them [default: three short chats]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "study")]
+    pub bodies: Vec<PathBuf>,
+    /// Of two commands: mirrored blocks, each two sessions of either [default: 3]
+    #[arg(long, value_name = "N", conflicts_with = "study")]
+    pub quartets: Option<u32>,
+    /// Of two commands: largest slowdown that passes, as a share
+    #[arg(long, value_name = "SHARE", conflicts_with = "study")]
+    pub margin: Option<f64>,
+    /// Of two commands: the route that answers 200 once ready [default: /health]
+    #[arg(long, value_name = "ROUTE", conflicts_with = "study")]
+    pub health: Option<String>,
+    /// Of two commands: do not mind other inference servers that run
+    #[arg(long, conflicts_with = "study")]
+    pub allow_other_servers: bool,
+}
+
+/// `palindrome new`.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// A name, or where the file goes: NAME.toml, with what it needs in NAME/ beside it
+    #[arg(value_name = "NAME|PATH")]
+    pub name: PathBuf,
+}
+
+/// `palindrome schema`.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum SchemaCommand {
+    /// Study files
+    Study,
 }
 
 /// `palindrome audit`.

@@ -1,27 +1,37 @@
 //! `palindrome run --dry-run`: what would run, and what it could see. Starts nothing.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::json;
 
+use super::earlier;
 use super::run::foresight;
 use super::study::programs;
 use super::{Exit, Failure};
+use crate::build::{Site, sites};
+use crate::derive::expected_duration;
 use crate::server::{LaunchContext, launcher};
-use crate::study::{Plan, Role, Study};
+use crate::session::RunError;
+use crate::setup::cache_folder;
+use crate::study::{Built, Plan, Role, Study};
 
 /// Stands for the port that each launch finds free.
 const PORT: u16 = u16::MAX;
 
-/// Prints the plan, the commands, the requests and what the study can see.
-pub fn dry_run(study: &Study, as_json: bool) -> Result<Exit, Failure> {
+/// Prints the plan, the commands, the requests, how long it will take and what the study can see.
+/// `archives` is where earlier ones may be.
+pub fn dry_run(study: &Study, archives: &Path, as_json: bool) -> Result<Exit, Failure> {
     let plan = Plan::of(study);
-    let commands = commands(study)?;
+    let sites = sites(study, &cache_folder().join("builds")).map_err(RunError::from)?;
+    let commands = commands(&launched(study, &sites))?;
     let foresight = foresight(study);
+    let seen = earlier::seen(archives, &plan);
+    let expected = expected_duration(&plan, seen.as_ref(), study.assumed_session_s);
     if as_json {
         let line = json!({
             "plan": plan, "commands": commands, "can_see": foresight.sentence,
-            "margin_unseen": foresight.margin_unseen,
+            "margin_unseen": foresight.margin_unseen, "expected": expected, "builds": builds(&sites),
         });
         println!("{line}");
         return Ok(Exit::Done);
@@ -47,11 +57,55 @@ pub fn dry_run(study: &Study, as_json: bool) -> Result<Exit, Failure> {
     for (arm, command) in &commands {
         println!("{arm:8} {command}");
     }
+    for site in &sites {
+        println!("build    {}", told(site));
+    }
+    println!("duration {}", expected.sentence);
     println!("\n{}", foresight.sentence);
     if let Some(why) = &foresight.margin_unseen {
         println!("! {why}; without `--yes` it is refused");
     }
     Ok(Exit::Done)
+}
+
+/// The study as it will be launched from what is built.
+fn launched(study: &Study, sites: &[Site]) -> Study {
+    let mut study = study.clone();
+    for site in sites {
+        for arm in study.arms.iter_mut().filter(|arm| arm.name == site.arm) {
+            arm.program.clone_from(&site.program);
+            arm.built = Some(Built {
+                tree: site.tree.clone(),
+                facts: BTreeMap::new(),
+            });
+        }
+    }
+    study
+}
+
+/// What is built of an arm, and whether it is there.
+fn told(site: &Site) -> String {
+    let by = match site.command_line() {
+        none if none.is_empty() => "only checked out".to_owned(),
+        line => format!("by `{line}`"),
+    };
+    let state = if site.is_made() {
+        "it is there"
+    } else {
+        "before the first session"
+    };
+    let tree = site.tree.display();
+    format!("{}: {} {by} in {tree}; {state}", site.arm, site.what())
+}
+
+fn builds(sites: &[Site]) -> Vec<serde_json::Value> {
+    let one = |site: &Site| {
+        json!({
+            "arm": site.arm, "command": site.command, "rev": site.rev, "commit": site.commit, "tree": site.tree,
+            "made": site.is_made(),
+        })
+    };
+    sites.iter().map(one).collect()
 }
 
 /// Each arm's command, by arm in the study's order of names.

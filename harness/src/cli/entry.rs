@@ -6,8 +6,8 @@ use clap::Parser;
 
 use super::args::{Cli, Command};
 use super::{
-    Exit, Failure, aa, archive, calibrate, claims, doctor, evidence, gate, history, keys, log,
-    record, run, setup, workload,
+    Exit, Failure, aa, archive, calibrate, claims, doctor, evidence, gate, history, keys, log, new,
+    record, run, schema, setup, workload,
 };
 use crate::demo;
 use crate::server::inner_command;
@@ -31,6 +31,8 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Demo(args) => demo::demo(args),
         Command::Run(args) => run::run(args),
+        Command::New(args) => new::new_study(&args),
+        Command::Schema(of) => Ok(schema::schema(of)),
         Command::Audit(args) => evidence::audit_all(&args),
         Command::Report(args) => evidence::report_all(&args),
         Command::Gate(args) => gate::gate(&args),

@@ -162,7 +162,7 @@ fn judged(path: &Path) -> Result<(Judgement, Figures, Place), Failure> {
         measured: format!("{} (UTC), {cpu}, {cpus}", host.utc),
         notes: Vec::new(),
     };
-    Ok((judge_rules(&file.rules(), &figures), figures, place))
+    Ok((judge_rules(&file.rules, &figures), figures, place))
 }
 
 fn not_holding(path: &Path, outcome: &Audit) -> String {

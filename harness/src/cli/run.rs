@@ -7,6 +7,7 @@ use super::args::RunArgs;
 use super::dry_run::dry_run;
 use super::events::Events;
 use super::keys::secret_key;
+use super::quick;
 use super::study::{Request, run_and_tell};
 use super::{Exit, Failure};
 use crate::archive::sign_archive;
@@ -18,23 +19,30 @@ use crate::study::{Plan, Study};
 
 /// Runs a study; prints its verdict table and where the archive is.
 pub fn run(args: RunArgs) -> Result<Exit, Failure> {
-    let study = Study::load(&args.study)?;
+    let study = quick::study(&args)?;
+    let archives = args.out.unwrap_or_else(|| PathBuf::from("archives"));
     if args.dry_run {
-        return dry_run(&study, args.json);
+        return dry_run(&study, &archives, args.json);
     }
+    let given = args.study.as_deref();
     // What has begun goes on as it was planned.
     let yes = args.yes || args.resume.is_some();
-    refuse_unseen(&study, &args.study, yes)?;
+    refuse_unseen(&study, given.unwrap_or(Path::new("the quick study")), yes)?;
     // Before anything runs: a key that cannot be read is better known now.
     let key = args.sign.as_deref().map(secret_key).transpose()?;
     let events = args.json.then(Events::default);
     let request = Request {
-        archives: args.out.unwrap_or_else(|| PathBuf::from("archives")),
+        archives,
         resume: args.resume,
         rehash: args.rehash,
         engine: None,
     };
-    let outcome = run_and_tell(&study, request, events.as_ref()).inspect_err(|failure| {
+    let outcome = run_and_tell(&study, request, events.as_ref());
+    let outcome = outcome.map_err(|failure| match given {
+        Some(_) => failure,
+        None => quick::resumable(failure),
+    });
+    let outcome = outcome.inspect_err(|failure| {
         if let Some(events) = &events {
             events.stopped(failure);
         }

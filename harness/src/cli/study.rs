@@ -59,6 +59,7 @@ pub(super) fn run_and_tell(
         resume: request.resume,
         programs: programs(study, request.engine)?,
         hash_cache: Some(cache.join("hashes.json")),
+        builds: cache.join("builds"),
         rehash: request.rehash,
         lock: std::env::var_os("PALINDROME_LOCK").map_or_else(default_lock_path, PathBuf::from),
         checkout: workspace_root(&here).unwrap_or(here),
@@ -102,7 +103,7 @@ pub(super) fn programs(study: &Study, built: Option<PathBuf>) -> Result<Programs
         study
             .arms
             .iter()
-            .any(|arm| arm.kind == kind && arm.program.is_none())
+            .any(|arm| arm.kind == kind && arm.program.is_none() && arm.recipe.is_none())
     };
     let llama_cpp = if needs(ServerKind::LlamaCpp) {
         Some(active(&cache_folder())?)

@@ -309,7 +309,7 @@ pub fn derive_as(facts: &Facts, version: u32) -> Derived {
     let text = String::from_utf8_lossy(&facts.study_toml);
     let file = StudyFile::parse(Path::new("study.toml"), &text).ok();
     let class = file.as_ref().map(|f| f.identity).unwrap_or_default();
-    let primary = file.as_ref().map(StudyFile::primary).unwrap_or_default();
+    let primary = file.as_ref().map(|file| file.primary).unwrap_or_default();
     power(&mut book, &facts.plan);
     let look = Look::of(facts);
     let rules = Rules {

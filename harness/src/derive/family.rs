@@ -90,8 +90,8 @@ pub(super) fn settle(
 /// each (of those against a slowdown: what would settle one of either sign is not computed).
 pub(super) fn settle_rules(book: &mut Book, file: &StudyFile, compared: &[Compared]) {
     let own = file.primary_rule();
-    for rule in file.rules() {
-        if own.as_ref() == Some(&rule) {
+    for rule in &file.rules {
+        if own == Some(rule) {
             continue;
         }
         let fact = Fact::new("study.toml", &rule.declared, Some(rule.margin));

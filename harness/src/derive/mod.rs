@@ -4,6 +4,7 @@ mod alone;
 mod book;
 mod compare;
 mod energy;
+mod expected;
 mod family;
 mod figure;
 mod foresee;
@@ -25,6 +26,7 @@ mod worst;
 pub use alone::Alone;
 pub use book::{Derived, Figures, derive, derive_as, detectable};
 pub use compare::Comparison;
+pub use expected::{ExpectedDuration, SeenSessions, expected_duration, in_words};
 pub use figure::{
     AnyFigure, Assumed, Calculated, Fact, Figure, Label, Measured, Published, Simulated, Unit,
 };

@@ -494,7 +494,7 @@ fn build_warning(arm: &str, launch: &LaunchFacts) -> Option<String> {
                 "The baseline was not built for this host: {arm} is llama.cpp {version} from a prebuilt wheel.{features}"
             ))
         }
-        Some("native") => None,
+        Some("native" | "source") => None,
         _ => Some(format!(
             "How the baseline was built is not known: {arm} is llama.cpp {version} as found on this host."
         )),

@@ -115,7 +115,9 @@ impl Launcher for OpenAiServer {
             filled.push(fill(word, context)?);
         }
         let named = PathBuf::from(filled.remove(0));
-        let Some(program) = find_program(&named) else {
+        // What is to be built may not be there yet.
+        let built = || arm.recipe.is_some().then(|| named.clone());
+        let Some(program) = find_program(&named).or_else(built) else {
             return Err(LaunchError::NoProgram {
                 arm: arm.name.clone(),
                 hint: format!("{} is not a file and not on PATH", named.display()),
@@ -192,7 +194,7 @@ fn optional(args: &mut Vec<String>, flag: &str, value: Option<u32>) {
     }
 }
 
-/// Replaces `{port}`, `{model}`, `{threads}` and `{ctx}`.
+/// Replaces `{port}`, `{model}`, `{threads}`, `{ctx}` and `{tree}`.
 fn fill(word: &str, context: &LaunchContext<'_>) -> Result<String, LaunchError> {
     let arm = context.arm;
     let values = [
@@ -200,6 +202,7 @@ fn fill(word: &str, context: &LaunchContext<'_>) -> Result<String, LaunchError> 
         ("{model}", arm.model.as_deref().map(display)),
         ("{threads}", arm.threads.map(|n| n.to_string())),
         ("{ctx}", arm.ctx.map(|n| n.to_string())),
+        ("{tree}", arm.built.as_ref().map(|b| display(&b.tree))),
     ];
     let mut filled = word.to_owned();
     for (name, value) in values {

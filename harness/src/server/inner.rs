@@ -7,7 +7,9 @@ use std::process::{Command, ExitCode};
 
 use rustix::process::getppid;
 
-/// Runs `exec-child`, `server-guard` or `mock-server` if that is the first argument; `None` for all else. Called
+use super::mock::Script;
+
+/// Runs `exec-child`, `server-guard` or `mock-server` if that is the first argument; `None` for all else.
 /// before the arguments are parsed for people.
 pub fn inner_command() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
@@ -56,7 +58,7 @@ fn die_with_parent() -> std::io::Result<()> {
     Ok(())
 }
 
-/// `mock-server --port PORT --script FILE`.
+/// `mock-server --port PORT --script FILE [--gap-ms N]`.
 fn mock_server(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<String> = args.map(|a| a.to_string_lossy().into_owned()).collect();
     let value = |flag: &str| {
@@ -68,10 +70,14 @@ fn mock_server(args: impl Iterator<Item = OsString>) -> ExitCode {
         value("--port").and_then(|p| p.parse().ok()),
         value("--script"),
     ) else {
-        eprintln!("usage: mock-server --port PORT --script FILE");
+        eprintln!("usage: mock-server --port PORT --script FILE [--gap-ms N]");
         return ExitCode::from(2);
     };
-    match super::mock::serve(port, script.as_ref()) {
+    let script = Script::load(script.as_ref()).map(|script| {
+        let gap_ms = value("--gap-ms").and_then(|ms| ms.parse().ok());
+        gap_ms.map_or(script.clone(), |ms| script.with_gap(ms))
+    });
+    match script.and_then(|script| super::mock::serve(port, script)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("mock-server: {e}");

@@ -92,7 +92,7 @@ impl ServerProcess {
             binary,
             libraries,
             models,
-            build: spec.build,
+            build: of_build(spec.build, arm),
             launched_ns,
             ready_ns,
         };
@@ -306,4 +306,12 @@ pub fn describe(status: ExitStatus) -> String {
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => "unknown end".to_owned(),
     }
+}
+
+/// What an adapter knows of a build, and what a build made for the study left.
+fn of_build(mut build: BTreeMap<String, String>, arm: &Arm) -> BTreeMap<String, String> {
+    if let Some(built) = &arm.built {
+        build.extend(built.facts.clone());
+    }
+    build
 }

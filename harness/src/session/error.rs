@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::archive::ArchiveError;
+use crate::build::BuildError;
 use crate::cli::Exit;
 use crate::host::{GuardError, LockError};
 use crate::server::LaunchError;
@@ -14,6 +15,9 @@ pub enum RunError {
     /// Another study holds the machine.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// An arm could not be built; there is no archive, or the one given goes on later.
+    #[error(transparent)]
+    Build(#[from] BuildError),
     /// The machine is not fit.
     #[error("session {session}: {source}")]
     Guard {
@@ -77,6 +81,13 @@ impl RunError {
             | Self::Archive {
                 archive: Some(_), ..
             } => Exit::Incomplete,
+            Self::Build(BuildError::Cancelled { .. }) => Exit::Incomplete,
+            Self::Build(
+                BuildError::NoRepository { .. }
+                | BuildError::NoCommit { .. }
+                | BuildError::SameFolder { .. },
+            ) => Exit::Usage,
+            Self::Build(_) => Exit::Server,
             Self::Lock(_) | Self::Guard { .. } => Exit::HostGuard,
             Self::Launch { .. } | Self::Session { .. } => Exit::Server,
             Self::Archive { archive: None, .. } => Exit::NothingMeasured,
@@ -92,7 +103,7 @@ impl RunError {
             | Self::Session { archive, .. }
             | Self::Interrupted { archive } => Some(archive),
             Self::Archive { archive, .. } => archive.as_ref(),
-            Self::Lock(_) | Self::OtherStudy { .. } => None,
+            Self::Lock(_) | Self::Build(_) | Self::OtherStudy { .. } => None,
         }
     }
 }

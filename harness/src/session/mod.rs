@@ -1,5 +1,6 @@
 //! A study under way: launch, ready, replay, stop, in the plan's order.
 
+mod builds;
 mod cancel;
 mod console;
 mod end;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::builds::{build, record_builds};
 use super::one::{Failure, SessionRun};
 use super::{Cancel, Progress, RunError};
 use crate::archive::{Archive, ArchiveError, ArchiveWriter, session_folder_name};
@@ -25,6 +26,8 @@ pub struct RunOptions {
     pub programs: Programs,
     /// File that remembers hashes of large files.
     pub hash_cache: Option<PathBuf>,
+    /// Folder that builds of arms are kept in.
+    pub builds: PathBuf,
     /// Hash everything anew.
     pub rehash: bool,
     /// The machine's lock, usually `host::default_lock_path()`.
@@ -50,7 +53,10 @@ pub fn run(
         |why| progress.step(&format!("waiting: {why}")),
         || cancel.is_set(),
     )?;
+    let (study, records) = build(study, options, cancel, progress)?;
+    let study = &study;
     let archive = open_archive(study, options)?;
+    record_builds(&archive, &records)?;
     let finished = archive.finished_sessions().map_err(broken(&archive))?;
     progress.planned(archive.path(), archive.plan(), &finished);
     let host = Archive::open(archive.path()).and_then(|a| a.host());
@@ -119,7 +125,7 @@ fn look(archive: &ArchiveWriter, next: &PlannedSession) -> Result<Option<u32>, R
     Ok(ended)
 }
 
-fn broken(archive: &ArchiveWriter) -> impl FnOnce(ArchiveError) -> RunError {
+pub(super) fn broken(archive: &ArchiveWriter) -> impl FnOnce(ArchiveError) -> RunError {
     let path = archive.path().to_path_buf();
     move |source| RunError::Archive {
         source,

@@ -97,13 +97,13 @@ mod tests {
     use super::*;
 
     const FILE: &str = "name = \"x\"\nquartets = 1\nmargin = 0.05\n[[arm]]\nname = \"A\"\nkind = \"mock\"\nscript = \"a.toml\"\n\
-                        [[arm]]\nname = \"B\"\nlabel = \"other\"\nkind = \"openai\"\ncommand = [\"serve\"]\n\
+                        [[arm]]\nname = \"B\"\nlabel = \"other\"\nkind = \"openai\"\ncommand = [\"serve\", \"{port}\"]\n\
                         [workload]\nbodies = [\"one.json\"]\n";
 
     #[test]
     fn an_arm_runs_twice_under_two_names() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("one.json"), "{}").unwrap();
+        fs::write(folder.path().join("one.json"), "{\"stream\": true}").unwrap();
         fs::write(folder.path().join("a.toml"), "").unwrap();
         let path = folder.path().join("study.toml");
         let made = |options: AaOptions| aa_study(&path, FILE, &options);

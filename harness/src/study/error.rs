@@ -26,6 +26,14 @@ pub enum StudyError {
         /// What is wrong and what would be right.
         message: String,
     },
+    /// More than one thing is, in the order in which they stand.
+    #[error("{}", lines(.0))]
+    Several(Vec<StudyError>),
+}
+
+fn lines(all: &[StudyError]) -> String {
+    let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+    all.join("\n")
 }
 
 impl StudyError {
@@ -46,48 +54,11 @@ impl StudyError {
         }
     }
 
-    /// The TOML reader's error, with the nearest key where one is unknown.
+    /// The TOML reader's own error: where the text is no TOML.
     pub(super) fn from_toml(path: &Path, text: &str, error: &toml::de::Error) -> Self {
-        let message = error.message();
-        let message = match unknown_name(message) {
-            Some((unknown, known)) => match nearest(unknown, &known) {
-                Some(close) => format!("{message}; did you mean `{close}`?"),
-                None => message.to_owned(),
-            },
-            None => in_words(message),
-        };
-        Self::at(
-            path,
-            text,
-            error.span().unwrap_or(0..0),
-            message.replace('\n', " "),
-        )
+        let message = error.message().replace('\n', "; ");
+        Self::at(path, text, error.span().unwrap_or(0..0), message)
     }
-}
-
-/// A mistyped value's message with the program's type names put as what a user may write.
-fn in_words(message: &str) -> String {
-    let words = [
-        ("u64", format!("a whole number from 0 to {}", u64::MAX)),
-        ("u32", format!("a whole number from 0 to {}", u32::MAX)),
-        ("f64", "a number".to_owned()),
-    ];
-    for (name, meaning) in words {
-        if let Some(start) = message.strip_suffix(&format!("expected {name}")) {
-            return format!("{}expected {meaning}", start.replace(" as i128", ""));
-        }
-    }
-    message.to_owned()
-}
-
-/// Picks the unknown field or variant and the known ones out of serde's message.
-fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
-    if !message.starts_with("unknown field") && !message.starts_with("unknown variant") {
-        return None;
-    }
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let unknown = quoted.next()?;
-    Some((unknown, quoted.collect()))
 }
 
 /// The known name that is closest, if it is close enough to be meant.

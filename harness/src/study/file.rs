@@ -6,10 +6,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::expect::Expect;
-use super::looks::LooksFile;
-use super::protocol::Limits;
+use super::looks::{Looks, LooksFile};
+use super::protocol::{Limits, Protocol};
 use super::protocol_file::ProtocolFile;
-use super::rule::RulesFile;
+use super::rule::{Rule, RulesFile};
 use super::switch::SwitchFile;
 use crate::derive::Metric;
 use crate::server::ServerKind;
@@ -32,23 +32,34 @@ pub struct StudyFile {
     /// Whether an unscored session comes first.
     #[serde(default = "yes")]
     pub burn_in: bool,
-    /// The metric that the study is about, by its name in `figures.json`; the protocol's own if
-    /// absent. Read it with [`StudyFile::primary`].
-    #[serde(default)]
-    pub primary: Option<Spanned<Metric>>,
+    /// `primary` as it is written.
+    #[serde(default, rename = "primary")]
+    pub(super) written_primary: Option<Spanned<Metric>>,
+    /// The metric that the study is about: as written, or the protocol's first.
+    #[serde(skip)]
+    pub primary: Metric,
     /// Largest slowdown that still passes a gate, as a share (0.05 is 5%).
     #[serde(default)]
     pub margin: Option<Spanned<f64>>,
-    /// What else a gate demands. Read it with [`StudyFile::rules`].
+    /// `[gate]` as it is written.
     #[serde(default)]
     pub gate: RulesFile,
+    /// What the gate demands; nothing where the study declares no margin.
+    #[serde(skip)]
+    pub rules: Vec<Rule>,
     /// How much two neighbouring sessions of one arm are taken to differ before the first one has
     /// run: standard deviation of their log-ratio, as a share (0.01 is 1%).
     #[serde(default)]
     pub assumed_spread: Option<Spanned<f64>>,
-    /// When the study may end early; only at its end if absent. Read it with [`StudyFile::looks`].
+    /// How long one session is taken to last before the first one has run, seconds.
     #[serde(default)]
-    pub looks: Option<LooksFile>,
+    pub assumed_session_s: Option<f64>,
+    /// `[looks]` as it is written.
+    #[serde(default, rename = "looks")]
+    pub(super) written_looks: Option<LooksFile>,
+    /// When the study may end early, and at what level; absent where only at its end.
+    #[serde(skip)]
+    pub looks: Option<Looks>,
     /// Which token hashes must agree.
     #[serde(default)]
     pub identity: Identity,
@@ -64,9 +75,12 @@ pub struct StudyFile {
     pub arms: Vec<ArmFile>,
     /// What is replayed.
     pub workload: WorkloadFile,
-    /// How it is replayed; read it with [`StudyFile::protocol`].
-    #[serde(default)]
-    pub protocol: Option<ProtocolFile>,
+    /// `[protocol]` as it is written.
+    #[serde(default, rename = "protocol")]
+    pub(super) written_protocol: Option<ProtocolFile>,
+    /// How it is replayed: as written, or one fresh session's bodies one at a time.
+    #[serde(skip)]
+    pub protocol: Protocol,
     /// What a request of an open loop must meet to count as good.
     #[serde(default)]
     pub limits: Option<Spanned<Limits>>,
@@ -82,6 +96,9 @@ pub struct StudyFile {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArmSettings {
+    /// Which adapter launches it.
+    #[serde(default)]
+    pub kind: Option<Spanned<ServerKind>>,
     /// Model file, relative to the study file.
     #[serde(default)]
     pub model: Option<Spanned<String>>,
@@ -100,6 +117,28 @@ pub struct ArmSettings {
     /// What servers must be found to have done.
     #[serde(default)]
     pub expect: Expect,
+    /// Program to launch instead of the one found (`llama-cpp`, `palindrome-engine`), relative to
+    /// the study file; of a built arm, to the folder that it is built in.
+    #[serde(default)]
+    pub program: Option<Spanned<String>>,
+    /// `openai`: program and arguments, with placeholders.
+    #[serde(default)]
+    pub command: Option<Spanned<Vec<Spanned<String>>>>,
+    /// `openai`: the route that answers 200 once ready; `/health` if absent.
+    #[serde(default)]
+    pub health: Option<Spanned<String>>,
+    /// `mock`: the timeline, relative to the study file.
+    #[serde(default)]
+    pub script: Option<Spanned<String>>,
+    /// The command that builds it.
+    #[serde(default)]
+    pub build: Option<Spanned<Vec<String>>>,
+    /// The git revision that is built.
+    #[serde(default)]
+    pub rev: Option<Spanned<String>>,
+    /// The repository that is built, relative to the study file.
+    #[serde(default)]
+    pub repo: Option<Spanned<String>>,
 }
 
 /// One `[[arm]]`. (serde cannot flatten strictly, so base's keys are repeated.)
@@ -111,42 +150,60 @@ pub struct ArmFile {
     /// For people; the name if absent.
     #[serde(default)]
     pub label: Option<String>,
-    /// Which adapter launches it.
-    pub kind: Spanned<ServerKind>,
-    /// See [`ArmSettings::model`].
+    /// See [`ArmSettings::kind`]; base's if absent.
+    #[serde(default)]
+    pub kind: Option<Spanned<ServerKind>>,
+    /// Model file, relative to the study file.
     #[serde(default)]
     pub model: Option<Spanned<String>>,
-    /// See [`ArmSettings::threads`].
+    /// Worker threads.
     #[serde(default)]
     pub threads: Option<u32>,
-    /// See [`ArmSettings::ctx`].
+    /// Context length in tokens.
     #[serde(default)]
     pub ctx: Option<u32>,
-    /// See [`ArmSettings::args`].
+    /// Further arguments; base's come before the arm's.
     #[serde(default)]
     pub args: Vec<String>,
-    /// See [`ArmSettings::env`].
+    /// Environment variables added to the inherited ones.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// See [`ArmSettings::expect`]: these override base's, one by one.
     #[serde(default)]
     pub expect: Expect,
     /// Program to launch instead of the one found (`llama-cpp`, `palindrome-engine`), relative to
-    /// the study file.
+    /// the study file; of a built arm, to the folder that it is built in.
     #[serde(default)]
     pub program: Option<Spanned<String>>,
-    /// `openai`: program and arguments, with `{port}`, `{model}`, `{threads}`, `{ctx}`.
+    /// `openai`: program and arguments, with placeholders.
     #[serde(default)]
-    pub command: Option<Spanned<Vec<String>>>,
+    pub command: Option<Spanned<Vec<Spanned<String>>>>,
     /// `openai`: the route that answers 200 once ready; `/health` if absent.
     #[serde(default)]
-    pub health: Option<String>,
+    pub health: Option<Spanned<String>>,
     /// `mock`: the timeline, relative to the study file.
     #[serde(default)]
     pub script: Option<Spanned<String>>,
     /// Protocols of kind `paired`: how the server is told to use this arm's settings.
     #[serde(default)]
     pub switch: Option<Spanned<SwitchFile>>,
+    /// The command that builds it.
+    #[serde(default)]
+    pub build: Option<Spanned<Vec<String>>>,
+    /// The git revision that is built.
+    #[serde(default)]
+    pub rev: Option<Spanned<String>>,
+    /// The repository that is built, relative to the study file.
+    #[serde(default)]
+    pub repo: Option<Spanned<String>>,
+}
+
+impl ArmFile {
+    /// Which adapter launches it, by itself or by `base`; a parsed study has one for each arm.
+    pub fn kind(&self, base: &ArmSettings) -> Option<ServerKind> {
+        let kind = self.kind.as_ref().or(base.kind.as_ref());
+        kind.map(|kind| *kind.as_ref())
+    }
 }
 
 /// `[workload]`.

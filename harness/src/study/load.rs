@@ -1,23 +1,21 @@
 //! A study ready to run: the file checked, its bodies read, its paths resolved.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::Spanned;
 
-use super::bounds;
+use super::arms::Arm;
 use super::error::StudyError;
-use super::expect::Expect;
-use super::file::{ArmFile, ArmSettings, ExpectCached, Guards, Identity, ServerLimits, StudyFile};
+use super::file::{ArmFile, ExpectCached, Guards, Identity, ServerLimits, StudyFile};
 use super::looks::Looks;
 use super::protocol::Protocol;
 use super::rule::Rule;
 use super::switch::{Switch, arms_body, with_fields};
 use crate::archive::sha256_hex;
 use crate::derive::Metric;
-use crate::server::{ServerKind, is_literal_secret};
 
 /// A request body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,39 +45,6 @@ pub struct Workload {
     pub timeout: Duration,
 }
 
-/// One arm, base's settings merged in, paths resolved.
-#[derive(Clone, Debug)]
-pub struct Arm {
-    /// Short name.
-    pub name: String,
-    /// For people.
-    pub label: String,
-    /// Which adapter launches it.
-    pub kind: ServerKind,
-    /// Model file.
-    pub model: Option<PathBuf>,
-    /// Worker threads.
-    pub threads: Option<u32>,
-    /// Context length in tokens.
-    pub ctx: Option<u32>,
-    /// Further arguments.
-    pub args: Vec<String>,
-    /// Environment variables added.
-    pub env: BTreeMap<String, String>,
-    /// Program given in place of the one found.
-    pub program: Option<PathBuf>,
-    /// Command of an `openai` arm.
-    pub command: Vec<String>,
-    /// Health route of an `openai` arm.
-    pub health: String,
-    /// Timeline of a `mock` arm.
-    pub script: Option<PathBuf>,
-    /// What its servers must be found to have done.
-    pub expect: Expect,
-    /// How a paired study's server is told to use this arm's settings; absent in any other.
-    pub switch: Option<Switch>,
-}
-
 /// A checked study.
 #[derive(Clone, Debug)]
 pub struct Study {
@@ -107,6 +72,8 @@ pub struct Study {
     pub rules: Vec<Rule>,
     /// See [`StudyFile::assumed_spread`].
     pub assumed_spread: Option<f64>,
+    /// See [`StudyFile::assumed_session_s`].
+    pub assumed_session_s: Option<f64>,
     /// See [`StudyFile::looks`].
     pub looks: Option<Looks>,
     /// See [`StudyFile::identity`].
@@ -139,171 +106,6 @@ pub fn archived_name(path: &str) -> String {
         .collect()
 }
 
-impl StudyFile {
-    /// Parses a study file's text; `path` is for messages only. Opens no other file, so an archived
-    /// study can be read anywhere.
-    pub fn parse(path: &Path, text: &str) -> Result<Self, StudyError> {
-        let file: Self = toml::from_str(text).map_err(|e| StudyError::from_toml(path, text, &e))?;
-        let bad =
-            |span: Range<usize>, message: String| Err(StudyError::at(path, text, span, message));
-        if file.name.as_ref().trim().is_empty() {
-            return bad(
-                file.name.span(),
-                "the name is empty; it names the archive's folder".into(),
-            );
-        }
-        if *file.quartets.as_ref() == 0 || *file.quartets.as_ref() > 1000 {
-            return bad(
-                file.quartets.span(),
-                format!(
-                    "quartets = {} measures nothing; give 1 to 1000 (each is two sessions an arm)",
-                    file.quartets.as_ref()
-                ),
-            );
-        }
-        if let Some(margin) = &file.margin
-            && !(*margin.as_ref() > 0.0 && *margin.as_ref() < 1.0)
-        {
-            return bad(
-                margin.span(),
-                format!("margin = {} is no share; 0.05 means 5%", margin.as_ref()),
-            );
-        }
-        if let Some(spread) = &file.assumed_spread
-            && !(*spread.as_ref() > 0.0 && *spread.as_ref() < 1.0)
-        {
-            return bad(
-                spread.span(),
-                format!(
-                    "assumed_spread = {} is no share; 0.01 means 1%",
-                    spread.as_ref()
-                ),
-            );
-        }
-        let looks = file.resolve_looks();
-        looks.map_err(|(span, what)| StudyError::at(path, text, span, what))?;
-        let mut seen = BTreeSet::new();
-        for arm in &file.arms {
-            let name = arm.name.as_ref();
-            if name.is_empty()
-                || !name
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-            {
-                return bad(
-                    arm.name.span(),
-                    format!(
-                        "arm name {name:?} is used in folder names: letters, digits, `-` and `_` only"
-                    ),
-                );
-            }
-            if !seen.insert(name) {
-                return bad(
-                    arm.name.span(),
-                    format!("two arms are named {name:?}; names tell their sessions apart"),
-                );
-            }
-        }
-        if file.arms.len() < 2 {
-            return bad(
-                0..0,
-                format!(
-                    "{} arm given; a comparison needs at least two `[[arm]]` tables",
-                    file.arms.len()
-                ),
-            );
-        }
-        if file.workload.bodies.as_ref().is_empty() {
-            return bad(
-                file.workload.bodies.span(),
-                "no bodies: nothing would be measured".into(),
-            );
-        }
-        let target = file.workload.path.as_ref();
-        if target.starts_with("https:") {
-            return bad(file.workload.path.span(), "https is not supported: servers are launched on loopback; give a path such as /v1/chat/completions".into());
-        }
-        if !target.starts_with('/')
-            || target.contains(|c: char| c.is_whitespace() || c.is_control())
-        {
-            return bad(
-                file.workload.path.span(),
-                format!("path {target:?} must start with `/`, as in /v1/chat/completions"),
-            );
-        }
-        let protocol = file.resolve_protocol();
-        let protocol = protocol.map_err(|(span, what)| StudyError::at(path, text, span, what))?;
-        let switched = file.arms.iter().find_map(|arm| arm.switch.as_ref());
-        if let Some(switch) = switched
-            && !matches!(protocol, Protocol::Paired { .. })
-        {
-            let what = "`switch` is for protocols of kind paired";
-            return bad(switch.span(), what.into());
-        }
-        let metrics = Metric::of(&protocol);
-        if let Some(primary) = &file.primary
-            && !metrics.contains(primary.as_ref())
-        {
-            let known: Vec<&str> = metrics.iter().map(|m| m.key()).collect();
-            return bad(
-                primary.span(),
-                format!(
-                    "primary = {:?} is not a metric of this protocol; give one of {}",
-                    primary.as_ref().key(),
-                    known.join(", ")
-                ),
-            );
-        }
-        if let Some((span, what)) = file.bad_expectation() {
-            return bad(span, what);
-        }
-        let rules = file.resolve_rules();
-        rules.map_err(|(span, what)| StudyError::at(path, text, span, what))?;
-        bounds::check(path, text, &file)?;
-        Ok(file)
-    }
-
-    fn resolve_protocol(&self) -> Result<Protocol, (Range<usize>, String)> {
-        let limits = self.limits.as_ref();
-        match (&self.protocol, limits) {
-            (Some(protocol), _) => protocol.resolve(&self.workload, limits, &self.arms),
-            (None, None) => Ok(Protocol::Fresh),
-            (None, Some(limits)) => Err((
-                limits.span(),
-                "`[limits]` is for protocols of kind open-loop or arrivals; this study has no `[protocol]`"
-                    .into(),
-            )),
-        }
-    }
-
-    fn resolve_looks(&self) -> Result<Option<Looks>, (Range<usize>, String)> {
-        let written = self.looks.as_ref();
-        written
-            .map(|looks| looks.resolve(*self.quartets.as_ref()))
-            .transpose()
-    }
-
-    /// When the study may end early, and at what level; absent where only at its end.
-    pub fn looks(&self) -> Option<Looks> {
-        // `parse` has refused what does not resolve.
-        self.resolve_looks().unwrap_or_default()
-    }
-
-    /// How the workload is replayed: as written, or one fresh session's bodies one at a time.
-    pub fn protocol(&self) -> Protocol {
-        // `parse` has refused what does not resolve.
-        self.resolve_protocol().unwrap_or_default()
-    }
-
-    /// The metric that the study is about: as written, or the protocol's first.
-    pub fn primary(&self) -> Metric {
-        match &self.primary {
-            Some(metric) => *metric.as_ref(),
-            None => Metric::of(&self.protocol())[0],
-        }
-    }
-}
-
 impl Study {
     /// Reads and checks a study and everything that it names.
     pub fn load(path: &Path) -> Result<Self, StudyError> {
@@ -330,18 +132,12 @@ impl Study {
             .filter(|p| !p.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         let source = Source { path, text, folder };
-        let (protocol, primary) = (file.protocol(), file.primary());
-        let looks = file.looks();
-        let (rules, margin) = (file.rules(), file.primary_rule().map(|rule| rule.margin));
-        let arms = file
-            .arms
-            .iter()
-            .map(|a| source.arm(a, &file.base))
-            .collect::<Result<Vec<_>, _>>()?;
+        let margin = file.primary_rule().map(|rule| rule.margin);
+        let arms = source.arms(&file)?;
         let mut warmups = source.bodies(&file.workload.warmups)?;
         let mut bodies = source.bodies(file.workload.bodies.as_ref())?;
         source.distinct(&warmups, &bodies, file.workload.bodies.span())?;
-        if matches!(protocol, Protocol::Paired { .. }) {
+        if matches!(file.protocol, Protocol::Paired { .. }) {
             source.one_server(&arms, &file.arms)?;
             let span = file.workload.bodies.span();
             warmups = source.of_arms(&warmups, &arms, span.clone())?;
@@ -355,12 +151,13 @@ impl Study {
             seed: file.seed,
             quartets: file.quartets.into_inner(),
             burn_in: file.burn_in,
-            primary,
-            protocol,
+            primary: file.primary,
+            protocol: file.protocol,
             margin,
-            rules,
+            rules: file.rules,
             assumed_spread: file.assumed_spread.map(Spanned::into_inner),
-            looks,
+            assumed_session_s: file.assumed_session_s,
+            looks: file.looks,
             identity: file.identity,
             strict: file.strict,
             arms,
@@ -386,18 +183,19 @@ impl Study {
 }
 
 /// The text being checked, for messages and relative paths.
-struct Source<'a> {
+pub(super) struct Source<'a> {
     path: &'a Path,
     text: &'a str,
-    folder: &'a Path,
+    /// The folder that the study file is in.
+    pub(super) folder: &'a Path,
 }
 
 impl Source<'_> {
-    fn error(&self, span: Range<usize>, message: impl Into<String>) -> StudyError {
+    pub(super) fn error(&self, span: Range<usize>, message: impl Into<String>) -> StudyError {
         StudyError::at(self.path, self.text, span, message)
     }
 
-    fn file(&self, what: &str, name: &Spanned<String>) -> Result<PathBuf, StudyError> {
+    pub(super) fn file(&self, what: &str, name: &Spanned<String>) -> Result<PathBuf, StudyError> {
         let place = self.folder.join(name.as_ref());
         if place.is_file() {
             return Ok(place.canonicalize().unwrap_or(place));
@@ -410,21 +208,39 @@ impl Source<'_> {
         Err(self.error(name.span(), message))
     }
 
+    /// Where a body lies that the study file names by its old path: an archived study can be run
+    /// again as it is.
+    fn in_archive(&self, name: &str) -> Option<PathBuf> {
+        let archived = self.folder.join("workload").join(archived_name(name));
+        let there = self.folder.join("plan.json").is_file() && archived.is_file();
+        (there && !self.folder.join(name).is_file()).then_some(archived)
+    }
+
     fn bodies(&self, names: &[Spanned<String>]) -> Result<Vec<Body>, StudyError> {
         names.iter().map(|name| self.body(name)).collect()
     }
 
     fn body(&self, name: &Spanned<String>) -> Result<Body, StudyError> {
-        let source = self.file("body", name)?;
+        let source = match self.in_archive(name.as_ref()) {
+            Some(archived) => archived,
+            None => self.file("body", name)?,
+        };
         let bytes = std::fs::read(&source).map_err(|e| {
             self.error(
                 name.span(),
                 format!("cannot read body {}: {e}", source.display()),
             )
         })?;
-        if let Err(e) = serde_json::from_slice::<serde_json::Value>(&bytes) {
+        let body: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| {
             let message = format!(
                 "body {} is not JSON, so no server would answer it: {e}",
+                source.display()
+            );
+            self.error(name.span(), message)
+        })?;
+        if body["stream"] != true {
+            let message = format!(
+                "body {} does not ask for a stream, so nothing of it could be timed: give it `\"stream\": true`",
                 source.display()
             );
             return Err(self.error(name.span(), message));
@@ -512,100 +328,5 @@ impl Source<'_> {
             }
         }
         Ok(all)
-    }
-
-    fn arm(&self, arm: &ArmFile, base: &ArmSettings) -> Result<Arm, StudyError> {
-        let kind = *arm.kind.as_ref();
-        let refuse = |span: Range<usize>, key: &str, of: &str| {
-            let message = format!(
-                "`{key}` is for arms of kind {of}; arm {:?} is {}",
-                arm.name.as_ref(),
-                kind.name()
-            );
-            Err(self.error(span, message))
-        };
-        if let Some(command) = &arm.command
-            && kind != ServerKind::Openai
-        {
-            return refuse(command.span(), "command", "openai");
-        }
-        if let Some(script) = &arm.script
-            && kind != ServerKind::Mock
-        {
-            return refuse(script.span(), "script", "mock");
-        }
-        if let Some(program) = &arm.program
-            && !matches!(kind, ServerKind::LlamaCpp | ServerKind::PalindromeEngine)
-        {
-            return refuse(program.span(), "program", "llama-cpp or palindrome-engine");
-        }
-        let model = match arm.model.as_ref().or(base.model.as_ref()) {
-            Some(model) => Some(self.file("model", model)?),
-            None if matches!(kind, ServerKind::LlamaCpp | ServerKind::PalindromeEngine) => {
-                let message = format!(
-                    "arm {:?} has no model; give `model` here or in [base]",
-                    arm.name.as_ref()
-                );
-                return Err(self.error(arm.name.span(), message));
-            }
-            None => None,
-        };
-        let command = match (&arm.command, kind) {
-            (Some(command), _) if !command.as_ref().is_empty() => command.as_ref().clone(),
-            (_, ServerKind::Openai) => {
-                let message = format!(
-                    "arm {:?} needs `command = [\"program\", \"--port\", \"{{port}}\", ...]`",
-                    arm.name.as_ref()
-                );
-                return Err(self.error(arm.name.span(), message));
-            }
-            _ => Vec::new(),
-        };
-        let script = match (&arm.script, kind) {
-            (Some(script), _) => Some(self.file("script", script)?),
-            (None, ServerKind::Mock) => {
-                let message = format!(
-                    "arm {:?} needs `script`, the mock's timeline",
-                    arm.name.as_ref()
-                );
-                return Err(self.error(arm.name.span(), message));
-            }
-            (None, _) => None,
-        };
-        let mut env = base.env.clone();
-        env.extend(arm.env.clone());
-        if let Some((name, _)) = env.iter().find(|(n, v)| is_literal_secret(n, v)) {
-            let message = format!(
-                "arm {:?} sets {name} to what looks like a secret, and this file is kept in the \
-                 archive as it is: leave it out and `export {name}=...` before the run; servers \
-                 inherit the environment",
-                arm.name.as_ref()
-            );
-            return Err(self.error(arm.name.span(), message));
-        }
-        Ok(Arm {
-            name: arm.name.as_ref().clone(),
-            label: arm
-                .label
-                .clone()
-                .unwrap_or_else(|| arm.name.as_ref().clone()),
-            kind,
-            model,
-            threads: arm.threads.or(base.threads),
-            ctx: arm.ctx.or(base.ctx),
-            args: base.args.iter().chain(&arm.args).cloned().collect(),
-            env,
-            program: arm
-                .program
-                .as_ref()
-                .map(|p| self.file("program", p))
-                .transpose()?,
-            command,
-            health: arm.health.clone().unwrap_or_else(|| "/health".to_owned()),
-            script,
-            expect: arm.expect.or(&base.expect),
-            // `parse` has refused what does not resolve.
-            switch: arm.switch.as_ref().and_then(|s| s.as_ref().resolve().ok()),
-        })
     }
 }

@@ -95,8 +95,8 @@ impl Rule {
 impl StudyFile {
     /// What the gate demands, or what is wrong with it and where.
     pub(super) fn resolve_rules(&self) -> Result<Vec<Rule>, (Range<usize>, String)> {
-        let protocol = self.protocol();
-        let (primary, primary_level) = (self.primary(), protocol.primary_level());
+        let protocol = &self.protocol;
+        let (primary, primary_level) = (self.primary, protocol.primary_level());
         let mut rules: Vec<Rule> = Vec::new();
         if let Some(margin) = &self.margin {
             rules.push(Rule {
@@ -107,7 +107,7 @@ impl StudyFile {
                 declared: "margin".to_owned(),
             });
         }
-        let metrics = Metric::of(&protocol);
+        let metrics = Metric::of(protocol);
         let levels = protocol.levels();
         for (number, written) in self.gate.0.iter().enumerate() {
             let (metric, margin) = (*written.metric.as_ref(), *written.margin.as_ref());
@@ -158,16 +158,10 @@ impl StudyFile {
         Ok(rules)
     }
 
-    /// What the gate demands; nothing where the study declares no margin.
-    pub fn rules(&self) -> Vec<Rule> {
-        // `parse` has refused what does not resolve.
-        self.resolve_rules().unwrap_or_default()
-    }
-
     /// The demand on what the study is about, by which it is planned; absent where there is none.
-    pub fn primary_rule(&self) -> Option<Rule> {
-        let (primary, level) = (self.primary(), self.protocol().primary_level());
-        let mut rules = self.rules().into_iter();
+    pub fn primary_rule(&self) -> Option<&Rule> {
+        let (primary, level) = (self.primary, self.protocol.primary_level());
+        let mut rules = self.rules.iter();
         rules.find(|r| r.metric == primary && r.level == level && r.direction == Direction::Slower)
     }
 }

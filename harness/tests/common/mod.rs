@@ -50,6 +50,7 @@ impl Bench {
                 ..Programs::default()
             },
             hash_cache: Some(std::env::temp_dir().join("palindrome-test-hashes.json")),
+            builds: at("builds"),
             rehash: false,
             lock: at("lock"),
             checkout: folder.path().to_path_buf(),

@@ -184,7 +184,7 @@ fn what_a_loop_cannot_be_is_refused_where_it_stands() {
         ),
         (
             "concurrency = [1]\nrequests = \"many\"",
-            "expected a whole number, or a list of them with one a level",
+            "give a whole number, or a list of them with one a level",
         ),
         (
             "concurrency = [1]\nrequests = 3\ncopies = 2",

@@ -243,7 +243,12 @@ fn what_a_cohort_cannot_be_is_refused_where_it_stands() {
     let says = "`copies` is for protocols of kind cohort; this one is fresh";
     assert!(message.contains(says), "{message}");
     let message = refused("", "kind = \"choir\"");
-    assert!(message.contains("unknown variant `choir`"), "{message}");
+    assert!(
+        message.contains(
+            "protocol.kind = \"choir\" is unknown: give one of fresh, warm, paired, cohort"
+        ),
+        "{message}"
+    );
     let message = refused("", "kind = \"cohort\"\ncopy = 2");
     assert!(message.ends_with("did you mean `copies`?"), "{message}");
     let message = refused("primary = \"prompt_rate\"", "kind = \"cohort\"");

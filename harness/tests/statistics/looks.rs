@@ -105,7 +105,7 @@ fn study_looks(facts: &Facts) -> Option<palindrome_harness::study::Looks> {
     let path = std::path::Path::new("study.toml");
     palindrome_harness::study::StudyFile::parse(path, &text)
         .unwrap()
-        .looks()
+        .looks
 }
 
 #[test]

@@ -79,7 +79,12 @@ impl Room {
 
     /// The only archive in `archives/`.
     pub fn archive(&self) -> PathBuf {
-        let mut found: Vec<PathBuf> = fs::read_dir(self.path("archives"))
+        self.archive_in("archives")
+    }
+
+    /// The only archive in a folder.
+    pub fn archive_in(&self, folder: &str) -> PathBuf {
+        let mut found: Vec<PathBuf> = fs::read_dir(self.path(folder))
             .expect("archives were made")
             .map(|entry| entry.expect("readable").path())
             .collect();

@@ -121,6 +121,18 @@ impl Script {
         toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
     }
 
+    /// The same with another time between chunks, in milliseconds.
+    #[must_use]
+    pub fn with_gap(mut self, gap_ms: f64) -> Self {
+        if self.replies.is_empty() {
+            self.replies.push(Reply::default());
+        }
+        for reply in &mut self.replies {
+            reply.gap_ms = gap_ms;
+        }
+        self
+    }
+
     /// The answer to the post with this number, from 0.
     pub fn reply(&self, number: usize) -> Reply {
         self.replies

@@ -2,7 +2,6 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -16,8 +15,8 @@ use crate::replay::token_hash;
 
 /// Serves a script on a loopback port until it is killed. Everything that it writes is announced
 /// on standard error with the monotonic time of the write, so that a test can compare clocks.
-pub fn serve(port: u16, script: &Path) -> Result<(), String> {
-    let script = Arc::new(Script::load(script)?);
+pub fn serve(port: u16, script: Script) -> Result<(), String> {
+    let script = Arc::new(script);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .map_err(|e| format!("cannot listen on port {port}: {e}"))?;
     let ready_at = now_ns() + (script.ready_after_ms * 1e6) as u64;
