@@ -16,7 +16,7 @@ use super::git::{self, MISLEADING};
 use super::lock::BuildLock;
 use super::{BuildError, Site};
 use crate::archive::{replace_file, sha256_hex, utc_rfc3339};
-use crate::server::{describe, log_tail, redact_args};
+use crate::server::{Redaction, describe, log_tail, redact_args};
 use crate::study::Built;
 
 /// Time between looks at a build, and from asking it to end to ending it.
@@ -127,6 +127,7 @@ impl Site {
             facts.extend(value.map(|value| (name.to_owned(), value)));
         };
         let command = redact_args(self.command.iter().cloned()).join(" ");
+        let command = Redaction::of(&BTreeMap::new()).text(&command);
         add(
             "build_command",
             Some(command).filter(|line| !line.is_empty()),
