@@ -1,5 +1,6 @@
 //! A server's life: started in its own process group, seen ready, stopped, seen gone.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
