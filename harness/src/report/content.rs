@@ -204,9 +204,10 @@ fn protocol(source: &Source<'_>) -> Option<String> {
             ))
         }
         Protocol::Arrivals { times_ns, limits } => Some(format!(
-            "Protocol: recorded times. In each session the {bodies} bodies were sent in order, each at the time after the              start at which it was recorded (over {:.3} s, as the study gives them), whether or not earlier requests were \
-             answered. Latencies run from the scheduled time, so a late client or a queue is in them. The clock runs from \
-             the first scheduled time to the last stream's end.{}",
+            "Protocol: recorded times. In each session the {bodies} bodies were sent in order, each at the time after the \
+             start at which it was recorded (over {:.3} s, as the study gives them), whether or not earlier requests \
+             were answered. Latencies run from the scheduled time, so a late client or a queue is in them. The clock \
+             runs from the first scheduled time to the last stream's end.{}",
             times_ns.last().map_or(0.0, |ns| *ns as f64 / 1e9),
             good(limits.as_ref())
         )),

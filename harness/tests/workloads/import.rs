@@ -136,9 +136,8 @@ fn turns_and_limits_choose_and_a_seed_chooses_again_the_same() {
         none.err
     );
 
-    let many: String = (0..50)
-        .map(|n| format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"{n}\"}}]}}\n"))
-        .collect();
+    let line = |n: u32| format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"{n}\"}}]}}");
+    let many = (0..50).map(line).collect::<Vec<_>>().join("\n");
     let chosen = |seed: &str| {
         let room = Room::with(&many);
         room.import("jsonl", &["--choose", "6", "--choose-seed", seed]);
