@@ -63,7 +63,7 @@ fn an_archive_of_an_older_derive_passes_and_what_it_lacks_is_counted() {
     let missing = format!("figures.json {}: is missing", published.all()[3].id());
     caught(&path, "a figure of version 1", &missing, |copy| {
         document(copy, |d| {
-            drop(d["figures"].as_array_mut().unwrap().remove(3))
+            drop(d["figures"].as_array_mut().unwrap().remove(3));
         });
     });
 }
@@ -77,7 +77,7 @@ fn an_archive_of_this_version_has_every_figure() {
         let missing = format!("figures.json {}: is missing", figures.all()[at].id());
         caught(&path, "a figure deleted", &missing, |copy| {
             document(copy, |d| {
-                drop(d["figures"].as_array_mut().unwrap().remove(at))
+                drop(d["figures"].as_array_mut().unwrap().remove(at));
             });
         });
     }

@@ -100,8 +100,11 @@ fn a_packed_archive_that_was_changed_or_cut_is_refused_or_fails_the_audit() {
     assert!(refused >= 35, "{refused}");
 }
 
-/// A packed file of entries as a malicious one may have them: kind, name, content or target.
-fn crafted(path: &Path, entries: &[(tar::EntryType, &str, &str)]) {
+/// An entry's kind, name, and content or target.
+type Entry<'a> = (tar::EntryType, &'a str, &'a str);
+
+/// A packed file of entries as a malicious one may have them.
+fn crafted(path: &Path, entries: &[Entry]) {
     let mut tar = tar::Builder::new(Vec::new());
     for (kind, name, content) in entries {
         let mut header = tar::Header::new_gnu();
@@ -130,7 +133,7 @@ fn unpacking_writes_nowhere_else_and_makes_no_links() {
     use tar::EntryType::{Block, Directory, Link, Regular, Symlink};
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("bad.tar.zst");
-    let cases: [(&[(tar::EntryType, &str, &str)], &str); 9] = [
+    let cases: [(&[Entry], &str); 9] = [
         (
             &[(Regular, "../evil", "x")],
             "its name is not that of a file",
@@ -306,7 +309,7 @@ fn a_shell_checks_an_archive_without_this_program() {
     assert!(!sums(&["-c", "--strict", "SHA256SUMS"]));
     reseal(&path);
     assert!(sums(&["-c", "--strict", "SHA256SUMS"]));
-    edit(&path, "SHA256SUMS", |t| t.to_uppercase());
+    edit(&path, "SHA256SUMS", str::to_uppercase);
     let found = audit(&path).unwrap().mismatches;
     assert_eq!(
         found[0].to_string(),

@@ -92,13 +92,13 @@ pub fn manifest_bytes(archive: &Path, verdict: &Verdict) -> Result<Vec<u8>, Arch
 /// of sha256sum.
 pub fn sums(manifest: &[u8]) -> Result<Vec<u8>, ArchiveError> {
     let read: Manifest = parse_manifest(manifest)?;
-    let mut out = String::new();
-    for subject in &read.subject {
+    let line = |hash: &str, name: &str| format!("{hash}  {name}\n");
+    let subjects = read.subject.iter().map(|subject| {
         let hash = subject.digest.get("sha256").map_or("", String::as_str);
-        out.push_str(&format!("{hash}  {}\n", subject.name));
-    }
-    out.push_str(&format!("{}  {MANIFEST}\n", sha256_hex(manifest)));
-    Ok(out.into_bytes())
+        line(hash, &subject.name)
+    });
+    let last = line(&sha256_hex(manifest), MANIFEST);
+    Ok(subjects.chain([last]).collect::<String>().into_bytes())
 }
 
 /// Reads a manifest; its version stands in the predicate.

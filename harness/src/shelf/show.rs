@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::list::State;
 use crate::archive::{Archive, ArchiveError, check_signature, list_files, sha256_hex};
-use crate::derive::Label;
+use crate::derive::{Figures, Label};
 use crate::study::Role;
 
 /// An arm, as its first recorded session was launched.
@@ -124,7 +124,7 @@ pub fn show(archive: &Archive) -> Result<Shown, ArchiveError> {
         error: s.end.error.clone(),
     });
     let mut by_label = BTreeMap::new();
-    for figure in figures.iter().flat_map(|f| f.all()) {
+    for figure in figures.iter().flat_map(Figures::all) {
         *by_label.entry(word(figure.label()).to_owned()).or_insert(0) += 1;
     }
     let host = &facts.host;
@@ -132,7 +132,7 @@ pub fn show(archive: &Archive) -> Result<Shown, ArchiveError> {
     Ok(Shown {
         id: archive.name(),
         format: plan.schema.clone(),
-        derive: figures.as_ref().map(crate::derive::Figures::derive_version),
+        derive: figures.as_ref().map(Figures::derive_version),
         state: State::of(archive)?,
         manifest_sha256: archive
             .is_sealed()

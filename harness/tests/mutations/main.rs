@@ -4,6 +4,11 @@
 //! What no audit can see, because it is only written down (a machine's description, raw times that
 //! were all made anew), is tested against a signature and an index.
 
+#![expect(
+    clippy::semicolon_if_nothing_returned,
+    reason = "edits of one field read as one line"
+)]
+
 #[path = "../common/mod.rs"]
 mod common;
 
