@@ -43,23 +43,8 @@ pub enum BuildError {
         second: String,
     },
     /// The command failed.
-    #[error(
-        "arm {arm:?} could not be built: `{command}` in {tree} ended with {how}; its log is {log}, and ends:\n{tail}"
-    )]
-    Failed {
-        /// Arm name.
-        arm: String,
-        /// The build's command.
-        command: String,
-        /// Where it ran.
-        tree: PathBuf,
-        /// Exit code or signal.
-        how: String,
-        /// Everything that it printed.
-        log: PathBuf,
-        /// The last lines of that.
-        tail: String,
-    },
+    #[error(transparent)]
+    Failed(Box<FailedBuild>),
     /// It cannot even be started.
     #[error("arm {arm:?} could not be built: `{command}` does not start in {tree}: {source}")]
     NotStarted {
@@ -122,4 +107,24 @@ impl BuildError {
             source,
         }
     }
+}
+
+/// A build's command that failed.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "arm {arm:?} could not be built: `{command}` in {tree} ended with {how}; its log is {log}, and ends:\n{tail}"
+)]
+pub struct FailedBuild {
+    /// Arm name.
+    pub arm: String,
+    /// The build's command.
+    pub command: String,
+    /// Where it ran.
+    pub tree: PathBuf,
+    /// Exit code or signal.
+    pub how: String,
+    /// Everything that it printed.
+    pub log: PathBuf,
+    /// The last lines of that.
+    pub tail: String,
 }

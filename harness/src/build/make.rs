@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::git::{self, MISLEADING};
 use super::lock::BuildLock;
-use super::{BuildError, Site};
+use super::{BuildError, FailedBuild, Site};
 use crate::archive::{replace_file, sha256_hex, utc_rfc3339};
 use crate::server::{Redaction, describe, log_tail, redact_args};
 use crate::study::Built;
@@ -237,14 +237,14 @@ impl Site {
         if status.success() {
             return Ok(());
         }
-        Err(BuildError::Failed {
+        Err(BuildError::Failed(Box::new(FailedBuild {
             arm: self.arm.clone(),
             command: self.command_line(),
             tree: self.tree.clone(),
             how: describe(status),
             tail: log_tail(&fs::read(&self.log).unwrap_or_default()),
             log: self.log.clone(),
-        })
+        })))
     }
 }
 

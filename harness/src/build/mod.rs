@@ -8,5 +8,5 @@ mod make;
 mod site;
 
 pub use arms::{BuildRecord, Workshop, build_arms, sites};
-pub use error::BuildError;
+pub use error::{BuildError, FailedBuild};
 pub use site::Site;
