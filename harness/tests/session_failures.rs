@@ -132,7 +132,7 @@ fn a_failed_study_goes_on_where_it_stopped() {
     assert_eq!(kinds.iter().filter(|k| *k == "resumed").count(), 1);
     drop(writer);
 
-    std::fs::write(bench.folder.path().join("two.json"), "{}").unwrap();
+    std::fs::write(bench.folder.path().join("two.json"), "{\"stream\": true}").unwrap();
     let error = bench.fail();
     assert!(matches!(error, RunError::OtherStudy { .. }), "{error}");
     assert_eq!(error.exit(), Exit::Usage);

@@ -280,10 +280,11 @@ impl Source<'_> {
             for found in braced(word) {
                 if !PLACEHOLDERS.contains(&found) {
                     // Braces may be JSON, or mean something to the server.
-                    let Some(close) = nearest(found, &PLACEHOLDERS) else {
+                    let known = PLACEHOLDERS.map(|p| p.trim_matches(['{', '}']));
+                    let Some(close) = nearest(found.trim_matches(['{', '}']), &known) else {
                         continue;
                     };
-                    let what = format!("{found} is no placeholder; did you mean {close}?");
+                    let what = format!("{found} is no placeholder; did you mean {{{close}}}?");
                     return Err(self.error(span, what));
                 }
                 if let Some((_, _, give)) = values.iter().find(|(p, set, _)| *p == found && !set) {

@@ -150,7 +150,10 @@ fn looks_that_cannot_be_are_refused_where_they_stand() {
         ("at = [1, 4]", "one quartet gives no interval to look at"),
         ("at = [3, 2, 4]", "looks follow each other"),
         ("at = []", "the study has 4 quartets"),
-        ("at = [2, 4]\nspending = \"all\"", "unknown variant `all`"),
+        (
+            "at = [2, 4]\nspending = \"all\"",
+            "looks.spending = \"all\" is unknown: give one of obrien-fleming, pocock",
+        ),
         (
             "at = [2, 4]\nspend = \"pocock\"",
             "did you mean `spending`?",

@@ -1,7 +1,7 @@
 //! Arms that are built: a revision in a worktree of its own, once; the repository as it lies.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -285,8 +285,10 @@ fn an_interrupted_build_ends_with_all_that_it_started() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    let told = BufReader::new(child.stderr.take().expect("piped"));
+    // Kept to the end: a program ends with the reader of what it says.
+    let mut told = BufReader::new(child.stderr.take().expect("piped"));
     let begun = told
+        .by_ref()
         .lines()
         .any(|line| line.expect("text").contains("building arm A"));
     assert!(begun);

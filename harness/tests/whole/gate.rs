@@ -199,7 +199,7 @@ fn what_demands_nothing_and_what_is_no_study_are_said() {
         ),
         (
             "[gate]\nmetric = \"ttft\"\nmargin = 5\n",
-            ":7:10: margin = 5 is no share",
+            ":7:10: gate.margin = 5 is out of range: give a share",
         ),
         (
             "margin = 0.1\n[[gate]]\nmetric = \"decode_rate\"\nmargin = 0.2\n",
@@ -207,13 +207,16 @@ fn what_demands_nothing_and_what_is_no_study_are_said() {
         ),
         (
             "[gate]\nmetric = \"ttft\"\nmargins = 0.1\n",
-            "unknown field `margins`",
+            ":7:1: unknown key `margins` in [gate]; did you mean `margin`?",
         ),
         (
             "[gate]\nmetric = \"ttft\"\nmargin = 0.1\nlevel = 1\n",
             ":8:9: level = 1: this protocol has 0 levels",
         ),
-        ("gate = 5\n", "expected a table `[gate]`"),
+        (
+            "gate = 5\n",
+            "gate = 5 is a whole number: give a table, under a line [gate]",
+        ),
     ] {
         study(&room, 2, demands, 10.0);
         let ran = plain(&room, &["gate", "study.toml"]).expect(2);

@@ -111,6 +111,10 @@ fn two_commands_are_a_study_whose_archive_is_like_any_other() {
     room.run(&words).expect(0);
     let archive = room.archive();
     let archived = archive.display().to_string();
+    let name = archive
+        .file_name()
+        .expect("it has a name")
+        .to_string_lossy();
     room.run(&["audit", &archived]).expect(0);
     let study = fs::read_to_string(archive.join("study.toml")).expect("archived");
     assert!(study.contains("--gap-ms"), "{study}");
@@ -119,7 +123,7 @@ fn two_commands_are_a_study_whose_archive_is_like_any_other() {
     let again = archive.join("study.toml").display().to_string();
     let dry = room.run(&["run", "--dry-run", &again]).expect(0);
     assert!(
-        dry.out.contains(&archived),
+        dry.out.contains(name.as_ref()),
         "the sessions of the archive are seen: {}",
         dry.out
     );
