@@ -10,7 +10,16 @@ use rustix::fs::{FlockOperation, flock};
 /// The held lock; released when dropped, or by the kernel when the process ends in any way.
 #[derive(Debug)]
 pub struct RunLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for RunLock {
+    /// Unlocks, and does not only close: a process that is being started holds a copy of every open
+    /// file until it becomes its program, and with it the lock.
+    fn drop(&mut self) {
+        // The kernel releases the lock with the last copy all the same.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 /// Why the lock was not taken.
@@ -106,7 +115,7 @@ impl RunLock {
         file.set_len(0).map_err(failed)?;
         file.rewind().map_err(failed)?;
         write!(file, "{}", std::process::id()).map_err(failed)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 }
 
