@@ -120,13 +120,22 @@ fn each_session_serves_both_arms_in_turns_and_is_one_observation() {
             "{body}"
         );
 
-        // The mock really was switched: gaps of 9 ms after gaps of 6.
-        let ratio = study.value("compare/slow-over-plain/decode_rate/ratio");
-        assert!((0.5..0.9).contains(&ratio), "{ratio}");
-        let compared = study.figures.primary_comparisons().next().unwrap();
+        // The mock really was switched: it says so of each answer.
+        for request in study.facts.sessions.iter().flat_map(|s| &s.requests) {
+            let said = request.engine.as_ref().unwrap().predicted_ms;
+            let slow = request.body.contains(".slow.");
+            assert_eq!(
+                said,
+                Some(if slow { 45.0 } else { 30.0 }),
+                "{}",
+                request.body
+            );
+        }
+        let exact = timed(&study.facts, |arm, _| if arm == "slow" { 9.0 } else { 6.0 });
+        let compared = exact.primary_comparisons().next().unwrap();
         assert_eq!(compared.pairs, 4);
         assert_eq!(compared.no_interval, None);
-        let sentence = &study.figures.verdict().sentence;
+        let sentence = &exact.verdict().sentence;
         for says in [
             "by the median request of a session that served both",
             "over 4 sessions:",
