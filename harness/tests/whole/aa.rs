@@ -94,7 +94,7 @@ fn a_spread_is_measured_kept_reported_and_used() {
         found.contains("a default study (3 quartets) sees"),
         "{found}"
     );
-    assert!(found.contains("the mock, 20"), "{found}");
+    assert!(found.contains("the server (openai), 20"), "{found}");
 
     // What a study can see is said before its first session, by the measured spread; one that its
     // file assumes goes before it, and a margin below what is seen is refused.
