@@ -9,9 +9,9 @@ use palindrome_harness::derive::{Figures, derive};
 
 use crate::support::{Room, engine, model};
 
-const PACE: &str = "decode_floor_ms=8,first_floor_ms=60";
-const SLOWER_DECODE: &str = "decode_floor_ms=8.4,first_floor_ms=60";
-const LATER_FIRST: &str = "decode_floor_ms=8,first_floor_ms=60,first_ms=20";
+const PACE: &str = "decode_floor_ms=30,first_floor_ms=100";
+const SLOWER_DECODE: &str = "decode_floor_ms=31.5,first_floor_ms=100";
+const LATER_FIRST: &str = "decode_floor_ms=30,first_floor_ms=100,first_ms=20";
 
 fn run(room: &Room) -> Facts {
     for (name, ask) in [
@@ -20,7 +20,7 @@ fn run(room: &Room) -> Facts {
         ("3", "import json"),
     ] {
         let body = serde_json::json!({
-            "prompt": ask, "n_predict": 24, "ignore_eos": true, "stream": true, "return_tokens": true,
+            "prompt": ask, "n_predict": 12, "ignore_eos": true, "stream": true, "return_tokens": true,
             "temperature": 0.0, "seed": 1, "cache_prompt": false,
         });
         room.write(&format!("{name}.json"), &body.to_string());
@@ -94,12 +94,12 @@ fn what_is_planted_in_the_engine_is_found_and_nothing_else_is() {
     assert!(decode.2 < 1.0, "5% slower decode is not shown: {decode:?}");
     let first = ratio(&figures, "later", "ttft");
     assert!(
-        first.1 > 1.1,
+        first.1 > 1.05,
         "20 ms to the first token are not shown: {first:?}"
     );
     let later = figures.value("arm/later/ttft").expect("a time")
         - figures.value("arm/plain/ttft").expect("a time");
-    assert!((later - 0.02).abs() < 0.005, "{later} s later");
+    assert!((later - 0.02).abs() < 0.01, "{later} s later");
 
     // Where an arm is as the plain one, nothing is found.
     near(ratio(&figures, "slower", "ttft"), 1.0);
