@@ -38,6 +38,9 @@ use crate::formats::tiles::TILE_ROWS;
 const REST: f64 = 3.0;
 /// No weight is larger.
 const MOST: f64 = 128.0;
+/// What the bits of an f16, at an f32's place, are to be multiplied by: an exponent's bias is 15
+/// there and 127 here.
+pub(super) const REBIAS: f32 = f32::from_bits((127 + 127 - 15) << 23);
 /// Half the distance from 1 to the next f32.
 const UNIT: f64 = 1.0 / (1 << 24) as f64;
 
@@ -156,24 +159,33 @@ pub fn upper_bounds(
     matmul(isa, &high, 0..TILE_ROWS, x, 0..x.n, precision, out);
     for (t, out) in out.as_chunks_mut::<TILE_ROWS>().0.iter_mut().enumerate() {
         let c = &slack.c[t * slack.blocks..][..slack.blocks];
-        let mut room = [0f32; TILE_ROWS];
-        for (scales, c) in planes::scales(bytes).zip(c) {
-            for (room, d) in room.iter_mut().zip(scales) {
-                *room += magnitude(d) * c;
-            }
-        }
+        let room = room(isa, bytes, c);
         for (out, room) in out.iter_mut().zip(room) {
             *out += room;
         }
     }
 }
 
+/// Each row's sum of |d| c over the blocks.
+fn room(isa: Isa, planes: &[u8], c: &[f32]) -> [f32; TILE_ROWS] {
+    #[cfg(target_arch = "x86_64")]
+    if isa.0 != Level::Scalar {
+        return super::avx2::room(planes, c);
+    }
+    let _ = isa;
+    let mut room = [0f32; TILE_ROWS];
+    for (scales, c) in planes::scales(planes).zip(c) {
+        for (room, d) in room.iter_mut().zip(scales) {
+            *room += magnitude(d) * c;
+        }
+    }
+    room
+}
+
 /// |d| of an f16, subnormal ones included; what is not finite becomes a large number.
 #[inline]
 fn magnitude(d: u16) -> f32 {
-    // The exponent's bias is 15 there and 127 here.
-    const SHIFT: f32 = f32::from_bits((127 + 127 - 15) << 23);
-    f32::from_bits(u32::from(d & 0x7fff) << 13) * SHIFT
+    f32::from_bits(u32::from(d & 0x7fff) << 13) * REBIAS
 }
 
 #[cfg(test)]
@@ -190,6 +202,27 @@ mod tests {
             let expected = f16::from_bits(bits).to_f32();
             assert_eq!(magnitude(bits), expected);
             assert_eq!(magnitude(bits | 0x8000), expected);
+        }
+    }
+
+    #[test]
+    fn rooms_have_the_same_bits_at_every_level() {
+        let blocks = 5;
+        let (_, split) = tile(blocks, 0.01, 3);
+        // What is not finite or subnormal counts as well.
+        let mut odd = split.clone();
+        for (i, bits) in [0x7c00u16, 0xfe01, 1, 0x83ff, 0x8000]
+            .into_iter()
+            .enumerate()
+        {
+            odd[2 * i..2 * i + 2].copy_from_slice(&bits.to_le_bytes());
+        }
+        let c: Vec<f32> = (0..blocks).map(|b| 0.1 + b as f32).collect();
+        for bytes in [split, odd] {
+            let expected = room(Isa::SCALAR, &bytes, &c).map(f32::to_bits);
+            for isa in Isa::available() {
+                assert_eq!(room(isa, &bytes, &c).map(f32::to_bits), expected, "{isa:?}");
+            }
         }
     }
 

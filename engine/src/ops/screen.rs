@@ -1,9 +1,9 @@
 //! The best rows of a large matrix, without computing most of the others.
 //!
 //! Every row gets an upper bound of its product from the high part of its weights alone
-//! (`kernels::planes`). The tiles with each token's highest bounds are computed in full; the k-th
-//! best of these products is a threshold that the k-th best of all products cannot be below. Then
-//! every tile with a bound that reaches the threshold is computed. What is left out is below the
+//! (`kernels::planes`), and a tile the highest of its rows'. The k tiles with each token's highest
+//! bounds are computed in full; the k-th best of these products is a threshold that the k-th best
+//! of all products cannot be below. Then every tile whose bound reaches the threshold is computed. What is left out is below the
 //! threshold, so the k best rows and their products are those of the whole matrix, ties included.
 
 use super::linear::Tools;
@@ -30,12 +30,12 @@ pub fn best_rows(
     out: &mut Vec<f32>,
 ) -> Kept {
     let (n, rows) = (x.n, w.rows);
-    let bounds = bounds(tools, w, x, precision);
     let tiles = rows / TILE_ROWS;
+    let bounds = bounds(tools, w, x, precision);
     let mut first = vec![false; tiles];
-    for (bounds, &k) in bounds.chunks_exact(rows).zip(best) {
-        for row in highest(bounds, k) {
-            first[row / TILE_ROWS] = true;
+    for (bounds, &k) in bounds.chunks_exact(tiles).zip(best) {
+        for tile in highest(bounds, k) {
+            first[tile] = true;
         }
     }
     let first: Vec<usize> = (0..tiles).filter(|tile| first[*tile]).collect();
@@ -47,15 +47,10 @@ pub fn best_rows(
             kth(own.copied().collect(), best[t])
         })
         .collect();
-    // What is not less may reach it: NaN, too, which the caller must see.
     let reaches = |tile: usize| {
-        bounds
-            .chunks_exact(rows)
-            .zip(&thresholds)
-            .any(|(bounds, threshold)| {
-                let own = &bounds[tile * TILE_ROWS..][..TILE_ROWS];
-                !own.iter().all(|bound| bound < threshold)
-            })
+        let own = bounds.chunks_exact(tiles).zip(&thresholds);
+        own.into_iter()
+            .any(|(bounds, threshold)| !is_below(bounds[tile], *threshold))
     };
     let mut rest: Vec<usize> = (0..tiles).filter(|tile| reaches(*tile)).collect();
     rest.retain(|tile| first.binary_search(tile).is_err());
@@ -76,27 +71,39 @@ pub fn best_rows(
     }
 }
 
-/// `[n, rows]`.
+/// Whether nothing under `bound` can reach `threshold`. NaN is below nothing: the caller must see it.
+fn is_below(bound: f32, threshold: f32) -> bool {
+    bound < threshold
+}
+
+/// The highest bound of each tile's rows, `[n, tiles]`; infinity where one is NaN.
 fn bounds(tools: Tools<'_>, w: &Matrix<'_>, x: &Activations, precision: Precision) -> Vec<f32> {
-    let (n, rows) = (x.n, w.rows);
+    let (n, tiles) = (x.n, w.rows / TILE_ROWS);
     let slack = Slack::new(x, precision);
-    let mut bounds = vec![0.0; n * rows];
-    let strip = tools.strip(rows, w.cols, n);
+    let mut bounds = vec![0.0; n * tiles];
+    let strip = tools.strip(w.rows, w.cols, n).div_ceil(TILE_ROWS);
     tools
         .team
-        .for_blocks(&mut bounds, rows, &[0, n], strip, |_, mut block| {
+        .for_blocks(&mut bounds, tiles, &[0, n], strip, |_, mut block| {
             let cols = block.cols();
             let mut part = vec![0.0; n * TILE_ROWS];
-            for tile in cols.start / TILE_ROWS..cols.end / TILE_ROWS {
+            for tile in cols.clone() {
                 let how = (&slack, precision);
                 upper_bounds(tools.isa, w, tile, x, how, &mut part);
-                let at = tile * TILE_ROWS - cols.start;
                 for (t, part) in part.chunks_exact(TILE_ROWS).enumerate() {
-                    block.row(t)[at..at + TILE_ROWS].copy_from_slice(part);
+                    block.row(t)[tile - cols.start] = highest_of(part);
                 }
             }
         });
     bounds
+}
+
+/// Infinity with a NaN among them.
+fn highest_of(bounds: &[f32]) -> f32 {
+    if bounds.iter().any(|bound| bound.is_nan()) {
+        return f32::INFINITY;
+    }
+    bounds.iter().copied().fold(f32::NEG_INFINITY, f32::max)
 }
 
 /// `[tiles, n, 16]`.
@@ -117,14 +124,14 @@ fn compute(
     products
 }
 
-/// The `k` rows with the highest bounds, in no order.
+/// The `k` tiles with the highest bounds, in no order.
 fn highest(bounds: &[f32], k: usize) -> Vec<usize> {
-    let mut rows: Vec<usize> = (0..bounds.len()).collect();
-    if k < rows.len() {
-        rows.select_nth_unstable_by(k, |a, b| bounds[*b].total_cmp(&bounds[*a]));
-        rows.truncate(k);
+    let mut tiles: Vec<usize> = (0..bounds.len()).collect();
+    if k < tiles.len() {
+        tiles.select_nth_unstable_by(k, |a, b| bounds[*b].total_cmp(&bounds[*a]));
+        tiles.truncate(k);
     }
-    rows
+    tiles
 }
 
 /// The k-th highest; with a NaN among the k highest, it is one.
@@ -238,7 +245,10 @@ mod tests {
         assert!(kth(vec![1.0, f32::NAN, 2.0], 1).is_nan());
         assert_eq!(kth(vec![1.0, 3.0, 2.0], 2), 2.0);
         assert_eq!(kth(vec![], 2), f32::INFINITY);
-        let mut highest = highest(&[0.0, f32::NAN, 2.0, 1.0], 2);
+        assert_eq!(highest_of(&[0.0, 3.0, 1.0]), 3.0);
+        assert_eq!(highest_of(&[0.0, f32::NAN, 1.0]), f32::INFINITY);
+        assert!(!is_below(f32::INFINITY, f32::NAN) && !is_below(1.0, f32::NAN));
+        let mut highest = highest(&[0.0, f32::INFINITY, 2.0, 1.0], 2);
         highest.sort_unstable();
         assert_eq!(highest, [1, 2]);
     }

@@ -16,6 +16,6 @@ mod wide;
 pub(super) use attention::products;
 pub(super) use floats::dot_rows;
 pub(super) use mxcsr::{mxcsr, set_mxcsr};
-pub(super) use planes::in_planes;
+pub(super) use planes::{in_planes, room};
 pub(super) use softmax::soften;
 pub(super) use tile::quantised;

@@ -15,6 +15,7 @@ use super::tile::each_tile;
 use crate::formats::planes::{GROUP, HIGH, LOW, SCALES};
 use crate::formats::tiles::TILE_ROWS;
 use crate::kernels::array::array;
+use crate::kernels::planes::REBIAS;
 use crate::kernels::{Activations, Layout, Matrix, Precision};
 
 /// See [`crate::kernels::matmul`]. The caller holds an `Isa` of this level, of AVX-512's, or with
@@ -43,6 +44,42 @@ pub(in crate::kernels) fn in_planes<const VNNI: bool>(
     }
 }
 
+/// Each row's sum of |d| c over the blocks of a tile in planes. The caller holds an `Isa` of this
+/// level or a higher one.
+pub(in crate::kernels) fn room(planes: &[u8], c: &[f32]) -> [f32; TILE_ROWS] {
+    assert!(
+        c.len() * (HIGH + LOW) <= planes.len(),
+        "a block column for each"
+    );
+    // SAFETY: reached only through `Isa`s that have AVX2; there are as many block columns.
+    unsafe { add_up(planes.as_ptr(), c) }
+}
+
+/// # Safety
+/// The machine has AVX2; `high` has a high part for each of `c`.
+#[target_feature(enable = "avx2")]
+unsafe fn add_up(high: *const u8, c: &[f32]) -> [f32; TILE_ROWS] {
+    let (magnitude, rebias) = (_mm256_set1_epi32(0x7fff), _mm256_set1_ps(REBIAS));
+    let mut sums = [_mm256_setzero_ps(); 2];
+    for (b, c) in c.iter().enumerate() {
+        let c = _mm256_set1_ps(*c);
+        for (h, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: a high part begins with 16 scales of two bytes.
+            let d = unsafe { _mm_loadu_si128(high.add(b * HIGH + 2 * h * ROWS).cast()) };
+            let d = _mm256_and_si256(_mm256_cvtepu16_epi32(d), magnitude);
+            let d = _mm256_castsi256_ps(_mm256_slli_epi32::<13>(d));
+            let d = _mm256_mul_ps(d, rebias);
+            *sum = _mm256_add_ps(*sum, _mm256_mul_ps(d, c));
+        }
+    }
+    let mut out = [0f32; TILE_ROWS];
+    for (sum, out) in sums.into_iter().zip(out.as_chunks_mut::<ROWS>().0) {
+        // SAFETY: eight floats.
+        unsafe { _mm256_storeu_ps(out.as_mut_ptr(), sum) };
+    }
+    out
+}
+
 /// A block column; without `LOWEST` the weights' two lowest bits are 0.
 #[derive(Clone, Copy)]
 struct Planes<const LOWEST: bool> {
@@ -50,6 +87,10 @@ struct Planes<const LOWEST: bool> {
     low: *const u8,
     /// The first of the tile's rows, 0 or 8.
     first: usize,
+    /// Where the tile's high part ends.
+    end: *const u8,
+    /// From there to the next tile.
+    gap: usize,
 }
 
 impl<const LOWEST: bool> Planes<LOWEST> {
@@ -58,6 +99,8 @@ impl<const LOWEST: bool> Planes<LOWEST> {
             high: tile.as_ptr(),
             low: tile[blocks * HIGH..].as_ptr(),
             first: half * ROWS,
+            end: tile[blocks * HIGH..].as_ptr(),
+            gap: blocks * LOW,
         }
     }
 
@@ -82,7 +125,7 @@ impl<const LOWEST: bool> Place for Planes<LOWEST> {
             Self {
                 high: self.high.add(blocks * HIGH),
                 low: self.low.add(blocks * LOW),
-                first: self.first,
+                ..self
             }
         }
     }
@@ -153,7 +196,7 @@ impl<const LOWEST: bool> Place for Planes<LOWEST> {
         unsafe { _mm256_cvtph_ps(_mm_loadu_si128(self.high.add(2 * self.first).cast())) }
     }
 
-    /// The first half asks for both.
+    /// The first half asks for both. Where the high part alone is read, the next one follows.
     #[inline]
     fn prefetch(self, _bytes: Range<usize>) {
         /// As for whole tiles.
@@ -164,12 +207,17 @@ impl<const LOWEST: bool> Place for Planes<LOWEST> {
         let ask = |from: *const u8, bytes: usize| {
             for line in (0..bytes).step_by(64) {
                 // SAFETY: prefetching has no effect but on caches, at any address.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD + line).cast()) };
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(line).cast()) };
             }
         };
-        ask(self.high, HIGH);
+        let next = self.high.wrapping_add(AHEAD);
         if LOWEST {
-            ask(self.low, LOW);
+            ask(next, HIGH);
+            ask(self.low.wrapping_add(AHEAD), LOW);
+        } else if next < self.end {
+            ask(next, HIGH);
+        } else {
+            ask(next.wrapping_add(self.gap), HIGH);
         }
     }
 }
