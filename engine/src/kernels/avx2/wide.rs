@@ -174,13 +174,14 @@ impl<F: Format> Decoded for Words<F> {
                 }
             }
         }
-        for ((isums, x), sums) in isums.into_iter().zip(x).zip(sums) {
-            let (halves, _) = sums.as_chunks_mut::<ROWS>();
-            for ((isum, scale), sums) in isums.into_iter().zip(self.scales).zip(halves) {
-                // SAFETY: by the caller's promise; eight floats.
+        // Indices: iterators over registers by value go through memory.
+        for t in 0..T {
+            for (h, isum) in isums[t].iter().enumerate() {
+                // SAFETY: by the caller's promise; each half of `sums` is eight floats.
                 unsafe {
-                    let at = sums.as_mut_ptr();
-                    let acc = F::add_scaled(_mm256_loadu_ps(at), isum, scale, x.d);
+                    let at = sums[t].as_mut_ptr().add(h * ROWS);
+                    let acc = _mm256_loadu_ps(at);
+                    let acc = F::add_scaled(acc, *isum, self.scales[h], x[t].d);
                     _mm256_storeu_ps(at, acc);
                 }
             }
