@@ -80,10 +80,8 @@ fn next_mark(markdown: &str, from: usize, mark: &str) -> Option<usize> {
             fenced = !fenced;
         }
         let skip = from.saturating_sub(at).min(line.len());
-        if !fenced && line.is_char_boundary(skip) {
-            if let Some(inside) = line[skip..].find(mark) {
-                return Some(at + skip + inside);
-            }
+        if !fenced && let Some(inside) = line.get(skip..).and_then(|rest| rest.find(mark)) {
+            return Some(at + skip + inside);
         }
         at += line.len();
     }

@@ -94,7 +94,7 @@ fn claim(name: &str, facts: &Facts, figures: &Figures, c: &Comparison) -> Option
         on_what(facts, c),
         facts.host.utc.split('T').next().unwrap_or_default(),
     );
-    let scaled = |id: &String| match figures.get(id).map(|f| f.unit()) {
+    let scaled = |id: &String| match figures.get(id).map(Published::unit) {
         Some(crate::derive::Unit::Bytes) => format!("{id}@MiB"),
         _ => id.clone(),
     };

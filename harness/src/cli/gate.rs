@@ -1,8 +1,9 @@
 //! `palindrome gate`: a study's demands on its figures, as an exit code.
 
 use std::env;
+use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::args_gate::{GateArgs, GateFormat};
@@ -169,10 +170,10 @@ fn not_holding(path: &Path, outcome: &Audit) -> String {
     let all = &outcome.mismatches;
     let mut message = format!("{}: the audit failed, so nothing is judged", path.display());
     for mismatch in all.iter().take(MISMATCHES) {
-        message.push_str(&format!("\nMISMATCH {mismatch}"));
+        let _ = write!(message, "\nMISMATCH {mismatch}");
     }
     if all.len() > MISMATCHES {
-        message.push_str(&format!("\nand {} more", all.len() - MISMATCHES));
+        let _ = write!(message, "\nand {} more", all.len() - MISMATCHES);
     }
     message
 }

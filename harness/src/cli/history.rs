@@ -1,5 +1,7 @@
 //! `palindrome history`.
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 
 use super::args_claims::HistoryArgs;
@@ -24,7 +26,7 @@ pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
             known.join(", ")
         );
         for s in &skipped {
-            message.push_str(&format!("\n{}: {}", s.folder, s.why));
+            let _ = write!(message, "\n{}: {}", s.folder, s.why);
         }
         return Err(Failure::new(Exit::NothingMeasured, message));
     }

@@ -115,6 +115,7 @@ impl Published {
         &self.inputs
     }
     /// This figure over another, which may be of another archive; `places` name the archives.
+    #[must_use]
     pub fn over(&self, other: &Self, places: [&str; 2], id: String) -> Self {
         let named = |figure: &Self, place: &str| Figure::<Calculated> {
             published: Self {

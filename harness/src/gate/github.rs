@@ -1,5 +1,7 @@
 //! Annotations and a job summary for GitHub Actions.
 
+use std::fmt::Write as _;
+
 use super::text::{passes, range, title, word};
 use super::{Judgement, Outcome, Place};
 use crate::derive::{Figures, three_digits};
@@ -63,35 +65,38 @@ pub fn summary(judgement: &Judgement, figures: &Figures, place: &Place) -> Strin
         cell(&figures.verdict().sentence)
     );
     if !judgement.rules.is_empty() {
-        out.push_str(&format!(
+        let _ = write!(
+            out,
             "\n| demand | ratio | {} | passes | |\n| --- | --- | --- | --- | --- |\n",
             figures.interval_title()
-        ));
+        );
         for j in &judgement.rules {
             let ratio = j
                 .ratio
                 .map_or_else(|| "none".to_owned(), |r| format!("{} C", three_digits(r)));
-            out.push_str(&format!(
-                "| {} | {ratio} | {} | {} | {} |\n",
+            let _ = writeln!(
+                out,
+                "| {} | {ratio} | {} | {} | {} |",
                 cell(&title(j)),
                 range(j),
                 passes(&j.rule),
                 word(j.decision)
-            ));
+            );
         }
     }
     out.push('\n');
     if let Some(reason) = &judgement.reason {
-        out.push_str(&format!("Why: {}.\n\n", cell(reason)));
+        let _ = write!(out, "Why: {}.\n\n", cell(reason));
     }
     for line in place.notes.iter().chain(&figures.verdict().warnings) {
-        out.push_str(&format!("* {}\n", cell(line)));
+        let _ = writeln!(out, "* {}", cell(line));
     }
-    out.push_str(&format!(
+    let _ = write!(
+        out,
         "\nArchive `{}`; {}.\n",
         place.archive.replace('`', "'"),
         cell(&place.measured)
-    ));
+    );
     out
 }
 

@@ -1,5 +1,7 @@
 //! The judgement on one screen.
 
+use std::fmt::Write as _;
+
 use super::{Judged, Judgement, Outcome};
 use crate::derive::{Figures, three_digits};
 use crate::report::{aligned, in_words, value_and_label};
@@ -32,11 +34,11 @@ pub fn explain(judgement: &Judgement, figures: &Figures, place: &Place) -> Strin
         place.measured
     );
     for note in &place.notes {
-        out.push_str(&format!("note      {note}\n"));
+        let _ = writeln!(out, "note      {note}");
     }
     let warnings = &figures.verdict().warnings;
     for warning in warnings.iter().take(WARNINGS) {
-        out.push_str(&format!("! {warning}\n"));
+        let _ = writeln!(out, "! {warning}");
     }
     out.push_str(&more(warnings.len(), WARNINGS, "warning"));
     if !judgement.rules.is_empty() {
@@ -49,10 +51,10 @@ pub fn explain(judgement: &Judgement, figures: &Figures, place: &Place) -> Strin
     }
     out.push_str(&tokens(&judgement.identity));
     if let Some(reason) = &judgement.reason {
-        out.push_str(&format!("\nWhy: {reason}.\n"));
+        let _ = write!(out, "\nWhy: {reason}.\n");
     }
     if let Some(next) = next(judgement.outcome, &place.archive) {
-        out.push_str(&format!("Next: {next}.\n"));
+        let _ = writeln!(out, "Next: {next}.");
     }
     out
 }
@@ -62,13 +64,14 @@ fn tokens(identity: &[(String, bool)]) -> String {
     let (held, broken): (Vec<_>, Vec<_>) = identity.iter().partition(|(_, held)| *held);
     let mut out = String::new();
     for (what, _) in broken {
-        out.push_str(&format!("NOT EQUAL, and declared so: {what}\n"));
+        let _ = writeln!(out, "NOT EQUAL, and declared so: {what}");
     }
     if !held.is_empty() {
         let n = held.len();
-        out.push_str(&format!(
-            "Tokens declared equal are, in {n} comparison(s) of hashes\n"
-        ));
+        let _ = writeln!(
+            out,
+            "Tokens declared equal are, in {n} comparison(s) of hashes"
+        );
     }
     out
 }

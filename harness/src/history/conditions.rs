@@ -1,5 +1,7 @@
 //! What must be the same for two ratios to be set against each other.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 
 use crate::archive::{Facts, sha256_hex, short};
@@ -75,7 +77,7 @@ fn workload(facts: &Facts, file: &StudyFile) -> String {
         .chain(plan.bodies.iter().map(|b| (b, false)));
     let mut text = format!("{}\n", file.workload.path.as_ref());
     for ((_, sha256), warmup) in all {
-        text.push_str(&format!("{warmup} {sha256}\n"));
+        let _ = writeln!(text, "{warmup} {sha256}");
     }
     let hash = sha256_hex(text.as_bytes());
     format!("{} request(s) ({})", plan.bodies.len(), short(&hash))
