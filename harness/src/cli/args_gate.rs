@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 
 /// How a judgement is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -19,6 +19,7 @@ pub enum GateFormat {
 
 /// `palindrome gate`.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("baseline").args(["baseline_program", "baseline_rev"]))]
 pub struct GateArgs {
     /// A study file to run and judge, or an archive to audit and judge
     #[arg(value_name = "STUDY.toml|ARCHIVE")]
@@ -26,11 +27,14 @@ pub struct GateArgs {
     /// Run the study's arm twice in mirrored order: with this program as the baseline, and as it is
     #[arg(long, value_name = "FILE")]
     pub baseline_program: Option<PathBuf>,
+    /// The same with the arm built from this git revision as the baseline
+    #[arg(long, value_name = "REV", conflicts_with = "baseline_program")]
+    pub baseline_rev: Option<String>,
     /// What the baseline is called, such as its commit
-    #[arg(long, value_name = "TEXT", requires = "baseline_program")]
+    #[arg(long, value_name = "TEXT", requires = "baseline")]
     pub baseline_label: Option<String>,
     /// Which arm has a baseline [default: the last]
-    #[arg(long, value_name = "NAME", requires = "baseline_program")]
+    #[arg(long, value_name = "NAME", requires = "baseline")]
     pub arm: Option<String>,
     /// Where the archive is made [default: archives/]
     #[arg(long, value_name = "FOLDER")]

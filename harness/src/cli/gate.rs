@@ -17,7 +17,7 @@ use crate::gate::{
     Judgement, Outcome, Place, annotations, explain, failed, json, judge as judge_rules, junit,
     summary,
 };
-use crate::study::{Baseline, Study, StudyFile, baseline_study};
+use crate::study::{Baseline, Before, Study, StudyFile, baseline_study};
 
 /// Most mismatches of an audit that are printed.
 const MISMATCHES: usize = 5;
@@ -66,7 +66,7 @@ fn format(args: &GateArgs) -> GateFormat {
 
 fn gated(args: &GateArgs, format: GateFormat) -> Result<Exit, Failure> {
     let archive = if args.what.is_dir() {
-        if args.baseline_program.is_some() {
+        if args.baseline_program.is_some() || args.baseline_rev.is_some() {
             let message = format!(
                 "{} is an archive: its arms have run; a baseline is for a study file",
                 args.what.display()
@@ -89,20 +89,16 @@ fn gated(args: &GateArgs, format: GateFormat) -> Result<Exit, Failure> {
 
 /// Runs the study, with a baseline of its own where one is given; the sealed archive.
 fn run(args: &GateArgs) -> Result<PathBuf, Failure> {
-    let study = match &args.baseline_program {
+    let study = match before(args)? {
         None => Study::load(&args.what)?,
-        Some(program) => {
+        Some(before) => {
             let text = fs::read_to_string(&args.what).map_err(|e| {
                 let message = format!("cannot read the study file {}: {e}", args.what.display());
                 Failure::new(Exit::Usage, message)
             })?;
-            let program = program.canonicalize().map_err(|e| {
-                let message = format!("cannot read the baseline {}: {e}", program.display());
-                Failure::new(Exit::Usage, message)
-            })?;
             let baseline = Baseline {
                 arm: args.arm.clone(),
-                program,
+                before,
                 label: args.baseline_label.clone(),
             };
             baseline_study(&args.what, &text, &baseline)?
@@ -126,6 +122,21 @@ fn run(args: &GateArgs) -> Result<PathBuf, Failure> {
         engine: None,
     };
     Ok(run_to_seal(&study, request)?.archive)
+}
+
+/// What the arm was before, where a baseline is asked for.
+fn before(args: &GateArgs) -> Result<Option<Before>, Failure> {
+    if let Some(rev) = &args.baseline_rev {
+        return Ok(Some(Before::Revision(rev.clone())));
+    }
+    let Some(program) = &args.baseline_program else {
+        return Ok(None);
+    };
+    let program = program.canonicalize().map_err(|e| {
+        let message = format!("cannot read the baseline {}: {e}", program.display());
+        Failure::new(Exit::Usage, message)
+    })?;
+    Ok(Some(Before::Program(program)))
 }
 
 /// Audits an archive and holds its figures to its own study file.

@@ -1,4 +1,4 @@
-//! Studies of a change: one arm as it is, beside the same arm with the program from before.
+//! Studies of a change: one arm as it is, beside the same arm as it was before.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,23 @@ use toml::{Table, Value};
 use super::aa::chosen_arm;
 use super::{Study, StudyError};
 
+/// What an arm was before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// A program, as an absolute path.
+    Program(PathBuf),
+    /// A git revision, which is built as the arm is.
+    Revision(String),
+}
+
 /// What the arm is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
     /// The arm; the last if absent.
     pub arm: Option<String>,
-    /// The program from before, as an absolute path.
-    pub program: PathBuf,
-    /// What it is called, for people.
+    /// What it was.
+    pub before: Before,
+    /// What that is called, for people.
     pub label: Option<String>,
 }
 
@@ -31,14 +40,28 @@ pub fn baseline_study(path: &Path, text: &str, options: &Baseline) -> Result<Stu
         arm.insert("label".into(), label.into());
         arm
     };
-    let label = options.label.as_deref().unwrap_or("baseline");
+    let before = match &options.before {
+        Before::Program(_) => "baseline",
+        Before::Revision(rev) => rev,
+    };
+    let label = options.label.as_deref().unwrap_or(before);
     let mut baseline = named("baseline", format!("{own}, {label}"));
-    // Another program takes the place of whatever the arm would build or find.
-    for key in ["build", "rev"] {
-        baseline.remove(key);
+    match &options.before {
+        Before::Program(program) => {
+            // It takes the place of whatever the arm would build or find.
+            for key in ["build", "rev", "repo"] {
+                baseline.remove(key);
+            }
+            baseline.insert("program".into(), program.display().to_string().into());
+        }
+        Before::Revision(rev) => {
+            // Without a build, a program is one that lies there already, of no revision.
+            if !baseline.contains_key("build") {
+                baseline.remove("program");
+            }
+            baseline.insert("rev".into(), rev.clone().into());
+        }
     }
-    let program = options.program.display().to_string();
-    baseline.insert("program".into(), program.into());
     let candidate = named("candidate", own);
     let arms = [baseline, candidate].map(Value::Table);
     file.insert("arm".into(), Value::Array(arms.into()));

@@ -25,7 +25,7 @@ mod vocabulary;
 
 pub use aa::{AaOptions, aa_study};
 pub use arms::{Arm, Built, PLACEHOLDERS, Recipe};
-pub use baseline::{Baseline, baseline_study};
+pub use baseline::{Baseline, Before, baseline_study};
 pub use coin::SplitMix64;
 pub use error::StudyError;
 pub use expand::{coins, order, order_of, written_phases};

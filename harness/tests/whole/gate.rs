@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
-use crate::support::{Ran, Room};
+use crate::support::{Ran, Room, engine, model};
 
 /// A study of two mock arms: 40 ms to the first token, then gaps of 10 and `gap_ms`. `quartets` give
 /// intervals that a busy machine leaves narrow enough for margins as wide as those here.
@@ -281,5 +281,43 @@ fn an_arm_is_held_to_the_program_from_before() {
         ran.err.contains("cannot read the baseline absent"),
         "{}",
         ran.err
+    );
+}
+
+#[test]
+fn a_deliberately_slowed_engine_is_a_regression() {
+    let room = Room::new();
+    let body = serde_json::json!({
+        "prompt": "def add(a, b):", "n_predict": 16, "ignore_eos": true, "stream": true, "return_tokens": true,
+        "temperature": 0.0, "seed": 1, "cache_prompt": false,
+    });
+    room.write("body.json", &body.to_string());
+    // Debug builds can be held to a pace: at least so long from token to token.
+    let arm = |name: &str, pace_ms: u32| {
+        format!(
+            "[[arm]]\nname = \"{name}\"\nkind = \"palindrome-engine\"\nprogram = {:?}\n\
+             env = {{ PALINDROME_PLANTED = \"decode_floor_ms={pace_ms}\" }}\n",
+            engine()
+        )
+    };
+    room.write(
+        "study.toml",
+        &format!(
+            "name = \"slowed\"\nquartets = 2\nburn_in = false\nmargin = 0.2\nidentity = \"exact\"\n\
+             [base]\nmodel = {:?}\nthreads = 1\nctx = 256\n{}{}\
+             [workload]\npath = \"/completion\"\nbodies = [\"body.json\"]\n\
+             [guards]\nallow_other_servers = true\n",
+            model(),
+            arm("before", 8),
+            arm("slowed", 16)
+        ),
+    );
+    let ran = plain(&room, &["gate", "study.toml"]).expect(100);
+    assert!(
+        ran.out.contains(
+            "Why: slowed is slower than before by more than the margin of 0.2 (decode rate)."
+        ),
+        "{}",
+        ran.out
     );
 }
