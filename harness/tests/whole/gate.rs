@@ -321,3 +321,50 @@ fn a_deliberately_slowed_engine_is_a_regression() {
         ran.out
     );
 }
+
+#[test]
+fn an_arm_is_held_to_an_earlier_revision() {
+    let room = Room::new();
+    room.write("body.json", r#"{"messages":[],"stream":true}"#);
+    room.write("model.gguf", "a model");
+    // The server of the tree: serve MODEL --host ADDRESS --port PORT.
+    let server = |gap_ms: f64| {
+        let script = format!("[[reply]]\nprompt_ms = 5\ntokens = 8\ngap_ms = {gap_ms:.1}\n");
+        room.write("source/script.toml", &script);
+    };
+    let program = room.write(
+        "source/server",
+        &format!(
+            "#!/bin/sh\nexec {:?} mock-server --port \"$6\" --script \"$(dirname \"$0\")/script.toml\"\n",
+            env!("CARGO_BIN_EXE_palindrome")
+        ),
+    );
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its owner");
+    server(10.0);
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=t", "-c", "user.email=t@example.org"]);
+        let status = git.args(args).current_dir(room.path("source")).status();
+        assert!(status.expect("git is there").success(), "{args:?}");
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "before"]);
+    server(30.0);
+    room.write(
+        "study.toml",
+        "name = \"own\"\nquartets = 3\nburn_in = false\nmargin = 0.4\n\
+         [[arm]]\nname = \"engine\"\nkind = \"palindrome-engine\"\nmodel = \"model.gguf\"\n\
+         build = [\"true\"]\nrepo = \"source\"\nprogram = \"server\"\n\
+         [workload]\nbodies = [\"body.json\"]\n[guards]\nallow_other_servers = true\nwait_s = 0\n",
+    );
+    let cache = room.path("cache");
+    let cache = [("PALINDROME_CACHE", cache.to_str().expect("utf-8"))];
+    let args = ["gate", "study.toml", "--baseline-rev", "HEAD"];
+    let ran = Ran::of(&output(&room, &args, &cache)).expect(100);
+    assert!(
+        ran.out.contains("candidate / baseline: decode rate"),
+        "{}",
+        ran.out
+    );
+}
