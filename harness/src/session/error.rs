@@ -72,6 +72,21 @@ pub enum RunError {
     },
 }
 
+/// The exit code of an arm that could not be built.
+fn build_exit(error: &BuildError) -> Exit {
+    match error {
+        BuildError::Cancelled { .. } => Exit::Incomplete,
+        BuildError::NoRepository { .. }
+        | BuildError::NoCommit { .. }
+        | BuildError::SameFolder { .. } => Exit::Usage,
+        BuildError::Failed(_)
+        | BuildError::NotStarted { .. }
+        | BuildError::NoProgram { .. }
+        | BuildError::Worktree { .. }
+        | BuildError::Io { .. } => Exit::Server,
+    }
+}
+
 impl RunError {
     /// The program's exit code.
     pub fn exit(&self) -> Exit {
@@ -81,13 +96,7 @@ impl RunError {
             | Self::Archive {
                 archive: Some(_), ..
             } => Exit::Incomplete,
-            Self::Build(BuildError::Cancelled { .. }) => Exit::Incomplete,
-            Self::Build(
-                BuildError::NoRepository { .. }
-                | BuildError::NoCommit { .. }
-                | BuildError::SameFolder { .. },
-            ) => Exit::Usage,
-            Self::Build(_) => Exit::Server,
+            Self::Build(error) => build_exit(error),
             Self::Lock(_) | Self::Guard { .. } => Exit::HostGuard,
             Self::Launch { .. } | Self::Session { .. } => Exit::Server,
             Self::Archive { archive: None, .. } => Exit::NothingMeasured,

@@ -233,7 +233,7 @@ impl Source<'_> {
             },
             command: command
                 .into_iter()
-                .flat_map(|command| command.as_ref())
+                .flat_map(AsRef::as_ref)
                 .map(|word| word.as_ref().clone())
                 .collect(),
             health: health.map_or_else(|| "/health".to_owned(), |h| h.as_ref().clone()),

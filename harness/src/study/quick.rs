@@ -145,11 +145,10 @@ fn common_folder(files: &[PathBuf]) -> PathBuf {
         .iter()
         .map(|file| file.parent().unwrap_or(Path::new("/")));
     let first = folders.next().unwrap_or(Path::new("/"));
-    let common = folders.fold(first.to_path_buf(), |common, folder| {
+    folders.fold(first.to_path_buf(), |common, folder| {
         let above = common.ancestors().find(|above| folder.starts_with(above));
         above.unwrap_or(Path::new("/")).to_path_buf()
-    });
-    common
+    })
 }
 
 #[cfg(test)]
