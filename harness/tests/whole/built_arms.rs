@@ -61,7 +61,7 @@ impl Workbench {
     /// A study whose arms share all but what is given for each.
     fn study(&self, build: &str, a: &str, b: &str) {
         let program = env!("CARGO_BIN_EXE_palindrome");
-        let mock = self.room.path("mock.toml");
+        let mock = self.room.path("mock.toml").display().to_string();
         let text = format!(
             "name = \"built\"\nquartets = 1\nburn_in = false\n\
              [base]\nkind = \"openai\"\nrepo = \"repo\"\nbuild = {build}\n\
@@ -73,7 +73,10 @@ impl Workbench {
     }
 
     fn make(&self) -> String {
-        format!("[\"sh\", \"make.sh\", {:?}]", self.room.path("marks"))
+        format!(
+            "[\"sh\", \"make.sh\", {:?}]",
+            self.room.path("marks").display().to_string()
+        )
     }
 
     fn command(&self, args: &[&str]) -> Command {
