@@ -74,7 +74,7 @@ fn a_study_shows_what_its_servers_really_did_and_an_audit_finds_the_same() {
         "B: threads is 4, expected 2 [/props threads]."
     );
     assert!(
-        first.starts_with("A"),
+        first.starts_with('A'),
         "what A leaves unused comes first: {first}"
     );
 
