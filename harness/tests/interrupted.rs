@@ -156,6 +156,10 @@ fn by_script(facts: &Facts, undisturbed: &Facts) -> Facts {
             request.last_token_ns = Some(after(last));
             request.done_ns = after(last) + 1;
             request.client_cpu_ns = Some(1_000);
+            let gaps = schedule
+                .windows(2)
+                .map(|w| ((w[1].0 - w[0].0) * 1e6) as u64);
+            request.token_gaps_ns = gaps.collect();
         }
     }
     facts
@@ -213,6 +217,9 @@ fn same_study(disturbed: &Path, undisturbed: &Path) {
     let facts = |archive: &Archive| archive.facts().unwrap();
     let (a, b) = (facts(&one), facts(&other));
     let (a, b) = (derive(&by_script(&a, &b)), derive(&by_script(&b, &b)));
+    for (x, y) in a.all().iter().zip(b.all()) {
+        assert_eq!(x, y);
+    }
     assert_eq!(a, b);
     let ratio = a.value("compare/B-over-A/decode_rate/ratio").unwrap();
     assert!((ratio - 0.5).abs() < 1e-6, "{ratio}");
