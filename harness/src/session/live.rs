@@ -199,7 +199,7 @@ mod tests {
             record.generated_tokens = Some(101);
             record.first_event_tokens = Some(1);
             live.request(&session.arm, &record);
-            live.committed(session, Duration::from_secs(60));
+            live.committed(session, Duration::from_mins(1));
         }
         assert_eq!(live.place(), "quartet 1 of 2: A [B] B A");
         assert_eq!(
@@ -210,7 +210,7 @@ mod tests {
         let left = live.time_left(Duration::from_secs(30)).unwrap();
         assert_eq!(left, Duration::from_secs(6 * 60 - 30));
         assert_eq!(in_words(left), "about 6 min left");
-        assert_eq!(in_words(Duration::from_secs(7260)), "about 2 h 1 min left");
+        assert_eq!(in_words(Duration::from_mins(121)), "about 2 h 1 min left");
         live.session(&sessions[0]);
         assert_eq!(live.place(), "burn-in: [A], not scored");
     }

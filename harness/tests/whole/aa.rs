@@ -12,7 +12,7 @@ fn study(room: &Room, top: &str) {
 /// The same of servers that are launched like any other program, which the mock is too.
 fn study_of_servers(room: &Room, top: &str) {
     let own = env!("CARGO_BIN_EXE_palindrome");
-    let script = room.path("mock.toml");
+    let script = room.path("mock.toml").display().to_string();
     let command = format!(
         "kind = \"openai\"\ncommand = [{own:?}, \"mock-server\", \"--port\", \"{{port}}\", \"--script\", {script:?}]"
     );

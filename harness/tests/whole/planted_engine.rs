@@ -29,7 +29,7 @@ fn run(room: &Room) -> Facts {
         format!(
             "[[arm]]\nname = \"{name}\"\nkind = \"palindrome-engine\"\nprogram = {:?}\n\
              env = {{ PALINDROME_PLANTED = \"{planted}\" }}\n",
-            engine()
+            engine().display().to_string()
         )
     };
     room.write(
@@ -38,7 +38,7 @@ fn run(room: &Room) -> Facts {
             "name = \"planted\"\nidentity = \"exact\"\nburn_in = false\n[base]\nmodel = {:?}\nthreads = 1\nctx = 512\n\
              {}{}{}[workload]\npath = \"/completion\"\nbodies = [\"1.json\", \"2.json\", \"3.json\"]\n\
              [guards]\nallow_other_servers = true\n",
-            model(),
+            model().display().to_string(),
             arm("plain", PACE),
             arm("slower", SLOWER_DECODE),
             arm("later", LATER_FIRST),
