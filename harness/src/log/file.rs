@@ -136,7 +136,7 @@ impl Log {
                     format_args!("record {number} is older than the one before it"),
                 ));
             }
-            date = of.to_owned();
+            of.clone_into(&mut date);
             last = expected;
             records = number;
             at = hash_at + length + MARK.1.len();

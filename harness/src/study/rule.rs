@@ -126,17 +126,17 @@ impl StudyFile {
             }
             let level = match &written.level {
                 None => primary_level.clone(),
-                Some(nth) => match levels.get(*nth.as_ref()) {
-                    Some(level) => Some(level.clone()),
-                    None => {
+                Some(nth) => {
+                    let Some(level) = levels.get(*nth.as_ref()) else {
                         let what = format!(
                             "level = {}: this protocol has {} levels, counted from 0",
                             nth.as_ref(),
                             levels.len()
                         );
                         return Err((nth.span(), what));
-                    }
-                },
+                    };
+                    Some(level.clone())
+                }
             };
             let rule = Rule {
                 metric,
