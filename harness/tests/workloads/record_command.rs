@@ -50,7 +50,8 @@ fn quiet_server() -> u16 {
 fn ctrl_c_ends_it_and_leaves_a_study_that_replays_the_recorded_times() {
     let dir = tempfile::tempdir().unwrap();
     let (child, port) = start(dir.path(), quiet_server());
-    for body in ["{\"messages\":[1]}", "{\"messages\":[2]}"] {
+    let bodies = [1, 2].map(|n| format!("{{\"messages\":[{n}],\"stream\":true}}"));
+    for body in &bodies {
         ask(port, &post(CHAT, "", body));
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -60,7 +61,7 @@ fn ctrl_c_ends_it_and_leaves_a_study_that_replays_the_recorded_times() {
     assert!(said.contains("out: 2 bodies\n"), "{said}");
     let study = Study::load(&dir.path().join("out/study.toml")).unwrap();
     assert_eq!(study.workload.bodies.len(), 2);
-    assert_eq!(study.workload.bodies[1].bytes, b"{\"messages\":[2]}");
+    assert_eq!(study.workload.bodies[1].bytes, bodies[1].as_bytes());
     let Protocol::Arrivals { times_ns, .. } = study.protocol else {
         panic!("{:?}", study.protocol);
     };
