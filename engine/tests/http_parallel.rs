@@ -123,28 +123,37 @@ fn slots_show_what_they_work_on() {
         .collect();
     ids.sort_unstable();
     assert_eq!(ids, [0, 1, 2]);
-    // Others are waiting, so a request that has ended by now has made room for the next one.
-    eventually("three are worked on, and others wait", || {
-        let slots = get(server.address, "/slots").json();
-        let works = |(id, slot): (usize, &Value)| {
-            assert_eq!((&slot["id"], &slot["n_ctx"]), (&json!(id), &json!(4096)));
-            slot["is_processing"] == true && slot["n_decoded"].as_u64().unwrap() > 0
-        };
-        let all_work = slots.as_array().unwrap().iter().enumerate().all(works);
+    let value = |name: &str| -> u64 {
         let metrics = get(server.address, "/metrics").text();
-        let value = |name: &str| -> u64 {
-            let mut lines = metrics.lines();
-            let line = lines.find_map(|line| line.strip_prefix(&format!("palindrome_{name} ")));
-            line.unwrap_or_else(|| panic!("{name} in {metrics}"))
-                .parse()
-                .unwrap()
-        };
-        assert_eq!(value("slots"), 3);
-        let deferred = value("requests_deferred");
-        all_work && value("requests_processing") == 3 && (1..=9).contains(&deferred)
-    });
+        let mut lines = metrics.lines();
+        let line = lines.find_map(|line| line.strip_prefix(&format!("palindrome_{name} ")));
+        line.unwrap_or_else(|| panic!("{name} in {metrics}"))
+            .parse()
+            .unwrap()
+    };
+    assert_eq!(value("slots"), 3);
+    // Others are waiting, so a request that has ended by now has made room for the next one.
+    eventually(
+        "three are worked on, and all others wait or have ended",
+        || {
+            let slots = get(server.address, "/slots").json();
+            let works = |(id, slot): (usize, &Value)| {
+                assert_eq!((&slot["id"], &slot["n_ctx"]), (&json!(id), &json!(4096)));
+                slot["is_processing"] == true && slot["n_decoded"].as_u64().unwrap() > 0
+            };
+            let all_work = slots.as_array().unwrap().iter().enumerate().all(works);
+            let before = value("requests_finished_total");
+            let (running, waiting) = (value("requests_processing"), value("requests_deferred"));
+            let undisturbed = before == value("requests_finished_total");
+            all_work && undisturbed && running == 3 && waiting + before == 9
+        },
+    );
     // Whoever leaves makes room for those that wait.
     let mut last = streams.pop().unwrap();
     drop(streams);
     assert!(last.event().is_some());
+    eventually("the others are gone", || {
+        value("requests_finished_total") + value("requests_cancelled_total") == 11
+    });
+    assert!(value("requests_cancelled_total") > 0);
 }

@@ -85,6 +85,66 @@ impl Product<'_> {
     pub(super) fn n(&self) -> usize {
         self.rows.len() / self.row_len
     }
+
+    /// Cache lines of what comes next: the share that is fetched with panel `p` of these.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    pub(super) fn share_of_next(&self, p: usize) -> impl Iterator<Item = *const u8> {
+        let (start, bytes) = match self.next {
+            None => (std::ptr::null(), 0),
+            Some(Panels::F32(x)) => (x.as_ptr().cast::<u8>(), size_of_val(x)),
+            Some(Panels::F16(x)) => (x.as_ptr().cast::<u8>(), size_of_val(x)),
+        };
+        let share = bytes.div_ceil(self.taken.len().max(1));
+        let from = (p - self.taken.start) * share;
+        (from..(from + share).min(bytes))
+            .step_by(64)
+            .map(move |line| start.wrapping_add(line))
+    }
+}
+
+/// Where a product's numbers lie, for kernels that go by pointers.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    /// The first step's number of the first row.
+    pub rows: *const f32,
+    pub row_len: usize,
+    pub panel_len: usize,
+    pub steps: usize,
+    pub factors: Option<*const f32>,
+    pub out: *mut f32,
+    pub out_len: usize,
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+impl At {
+    pub fn of(
+        product: &Product<'_>,
+        factors: Option<&[f32]>,
+        out: &mut [f32],
+        out_len: usize,
+    ) -> Self {
+        Self {
+            rows: product.rows[product.steps.start..].as_ptr(),
+            row_len: product.row_len,
+            panel_len: product.depth * LANES,
+            steps: product.steps.len(),
+            factors: factors.map(<[f32]>::as_ptr),
+            out: out.as_mut_ptr(),
+            out_len,
+        }
+    }
+
+    /// This place, `r` rows further.
+    #[inline]
+    pub fn row(self, r: usize) -> Self {
+        Self {
+            rows: self.rows.wrapping_add(r * self.row_len),
+            factors: self.factors.map(|factors| factors.wrapping_add(r)),
+            out: self.out.wrapping_add(r * self.out_len),
+            ..self
+        }
+    }
 }
 
 /// `out[r, 16 p + l] = sum over k of rows[r, k] * panels[p, k, l]`, for each row r, panel p taken

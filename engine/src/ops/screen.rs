@@ -48,9 +48,8 @@ pub fn best_rows(
         })
         .collect();
     let reaches = |tile: usize| {
-        let own = bounds.chunks_exact(tiles).zip(&thresholds);
-        own.into_iter()
-            .any(|(bounds, threshold)| !is_below(bounds[tile], *threshold))
+        let mut own = bounds.chunks_exact(tiles).zip(&thresholds);
+        own.any(|(bounds, threshold)| !is_below(bounds[tile], *threshold))
     };
     let mut rest: Vec<usize> = (0..tiles).filter(|tile| reaches(*tile)).collect();
     rest.retain(|tile| first.binary_search(tile).is_err());

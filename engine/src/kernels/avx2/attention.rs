@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use half::f16;
 
 use crate::kernels::LANES;
-use crate::kernels::attention::{Panels, Product};
+use crate::kernels::attention::{At, Panels, Product};
 
 /// Rows of a tile.
 const ROWS: usize = 4;
@@ -54,15 +54,7 @@ pub(in crate::kernels) fn products(
     out: &mut [f32],
     out_len: usize,
 ) {
-    let at = At {
-        rows: product.rows[product.steps.start..].as_ptr(),
-        row_len: product.row_len,
-        panel_len: product.depth * LANES,
-        steps: product.steps.len(),
-        factors: factors.map(<[f32]>::as_ptr),
-        out: out.as_mut_ptr(),
-        out_len,
-    };
+    let at = At::of(product, factors, out, out_len);
     let (first, n) = (product.steps.start * LANES, product.n());
     // SAFETY: reached only through `Isa(Level::Avx2)`, which only detection of AVX2 and F16C
     // makes; `Product::check` found `n` rows, the panels taken and room for their products.
@@ -73,38 +65,6 @@ pub(in crate::kernels) fn products(
                 widened(at, panels[first..].as_ptr(), product, n);
             }
             Panels::F16(panels) => all(at, panels[first..].as_ptr(), product, n),
-        }
-    }
-}
-
-/// Where the numbers lie.
-#[derive(Clone, Copy)]
-struct At {
-    /// The first step's number of the first row.
-    rows: *const f32,
-    row_len: usize,
-    panel_len: usize,
-    steps: usize,
-    factors: Option<*const f32>,
-    out: *mut f32,
-    out_len: usize,
-}
-
-impl At {
-    /// This place, `r` rows further.
-    ///
-    /// # Safety
-    /// There are that many rows.
-    #[inline]
-    unsafe fn row(self, r: usize) -> Self {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            Self {
-                rows: self.rows.add(r * self.row_len),
-                factors: self.factors.map(|factors| factors.add(r)),
-                out: self.out.add(r * self.out_len),
-                ..self
-            }
         }
     }
 }
@@ -202,16 +162,9 @@ unsafe fn widened(at: At, panels: *const f16, product: &Product<'_>, n: usize) {
 /// Asks for the share of the next panels that falls to panel `p` of these.
 #[inline]
 fn fetch(product: &Product<'_>, p: usize) {
-    let (start, bytes) = match product.next {
-        None => return,
-        Some(Panels::F32(x)) => (x.as_ptr().cast::<i8>(), size_of_val(x)),
-        Some(Panels::F16(x)) => (x.as_ptr().cast::<i8>(), size_of_val(x)),
-    };
-    let share = bytes.div_ceil(product.taken.len().max(1));
-    let from = (p - product.taken.start) * share;
-    for line in (from..(from + share).min(bytes)).step_by(64) {
+    for line in product.share_of_next(p) {
         // SAFETY: prefetching has no effect but on caches, at any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line)) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
     }
 }
 

@@ -22,6 +22,7 @@
 )]
 use std::arch::x86_64::*;
 
+use super::formats::in_lanes;
 use super::place::{Place, ROWS};
 use super::tile::{Decoded, Format, HALVES, Sums, add_tokens, part};
 use crate::formats::tiles::TILE_ROWS;
@@ -69,14 +70,6 @@ impl Wide {
             correction: -lanes.iter().sum::<i32>(),
         }
     }
-}
-
-/// A pair in every 32-bit lane.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn in_lanes(pair: [i16; 2]) -> __m256i {
-    let [a, b] = pair.map(i16::to_le_bytes);
-    _mm256_set1_epi32(i32::from_le_bytes([a[0], a[1], b[0], b[1]]))
 }
 
 /// The activations of a run's tokens, in the order of its blocks.

@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use half::f16;
 
 use crate::kernels::LANES;
-use crate::kernels::attention::{Panels, Product};
+use crate::kernels::attention::{At, Panels, Product};
 
 /// Rows of a tile.
 const ROWS: usize = 8;
@@ -54,15 +54,7 @@ pub(in crate::kernels) fn products(
     out: &mut [f32],
     out_len: usize,
 ) {
-    let at = At {
-        rows: product.rows[product.steps.start..].as_ptr(),
-        row_len: product.row_len,
-        panel_len: product.depth * LANES,
-        steps: product.steps.len(),
-        factors: factors.map(<[f32]>::as_ptr),
-        out: out.as_mut_ptr(),
-        out_len,
-    };
+    let at = At::of(product, factors, out, out_len);
     let (first, n) = (product.steps.start * LANES, product.n());
     // SAFETY: reached only through `Isa(Level::Avx512)`, which only detection of AVX-512
     // makes; `Product::check` found `n` rows, the panels taken and room for their products.
@@ -73,38 +65,6 @@ pub(in crate::kernels) fn products(
                 widened(at, panels[first..].as_ptr(), product, n);
             }
             Panels::F16(panels) => all(at, panels[first..].as_ptr(), product, n),
-        }
-    }
-}
-
-/// Where the numbers lie.
-#[derive(Clone, Copy)]
-struct At {
-    /// The first step's number of the first row.
-    rows: *const f32,
-    row_len: usize,
-    panel_len: usize,
-    steps: usize,
-    factors: Option<*const f32>,
-    out: *mut f32,
-    out_len: usize,
-}
-
-impl At {
-    /// This place, `r` rows further.
-    ///
-    /// # Safety
-    /// There are that many rows.
-    #[inline]
-    unsafe fn row(self, r: usize) -> Self {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            Self {
-                rows: self.rows.add(r * self.row_len),
-                factors: self.factors.map(|factors| factors.add(r)),
-                out: self.out.add(r * self.out_len),
-                ..self
-            }
         }
     }
 }

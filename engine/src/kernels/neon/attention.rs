@@ -11,7 +11,7 @@ use half::f16;
 
 use super::instructions::{prefetch, widen};
 use crate::kernels::LANES;
-use crate::kernels::attention::{Panels, Product};
+use crate::kernels::attention::{At, Panels, Product};
 
 /// Registers of a step of a panel.
 const QUADS: usize = LANES / 4;
@@ -55,15 +55,7 @@ pub(in crate::kernels) fn products(
     out: &mut [f32],
     out_len: usize,
 ) {
-    let at = At {
-        rows: product.rows[product.steps.start..].as_ptr(),
-        row_len: product.row_len,
-        panel_len: product.depth * LANES,
-        steps: product.steps.len(),
-        factors: factors.map(<[f32]>::as_ptr),
-        out: out.as_mut_ptr(),
-        out_len,
-    };
+    let at = At::of(product, factors, out, out_len);
     let (first, n) = (product.steps.start * LANES, product.n());
     // SAFETY: reached only through `Isa(Level::Neon)`, which only detection makes;
     // `Product::check` found `n` rows, the panels taken and room for their products.
@@ -74,38 +66,6 @@ pub(in crate::kernels) fn products(
                 widened(at, panels[first..].as_ptr(), product, n);
             }
             Panels::F16(panels) => all(at, panels[first..].as_ptr(), product, n),
-        }
-    }
-}
-
-/// Where the numbers lie.
-#[derive(Clone, Copy)]
-struct At {
-    /// The first step's number of the first row.
-    rows: *const f32,
-    row_len: usize,
-    panel_len: usize,
-    steps: usize,
-    factors: Option<*const f32>,
-    out: *mut f32,
-    out_len: usize,
-}
-
-impl At {
-    /// This place, `r` rows further.
-    ///
-    /// # Safety
-    /// There are that many rows.
-    #[inline]
-    unsafe fn row(self, r: usize) -> Self {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            Self {
-                rows: self.rows.add(r * self.row_len),
-                factors: self.factors.map(|factors| factors.add(r)),
-                out: self.out.add(r * self.out_len),
-                ..self
-            }
         }
     }
 }
@@ -197,15 +157,8 @@ unsafe fn widened(at: At, panels: *const f16, product: &Product<'_>, n: usize) {
 /// Asks for the share of the next panels that falls to panel `p` of these.
 #[inline]
 fn fetch(product: &Product<'_>, p: usize) {
-    let (start, bytes) = match product.next {
-        None => return,
-        Some(Panels::F32(x)) => (x.as_ptr().cast::<u8>(), size_of_val(x)),
-        Some(Panels::F16(x)) => (x.as_ptr().cast::<u8>(), size_of_val(x)),
-    };
-    let share = bytes.div_ceil(product.taken.len().max(1));
-    let from = (p - product.taken.start) * share;
-    for line in (from..(from + share).min(bytes)).step_by(64) {
-        prefetch(start.wrapping_add(line));
+    for line in product.share_of_next(p) {
+        prefetch(line);
     }
 }
 
