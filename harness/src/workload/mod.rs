@@ -4,6 +4,7 @@
 pub mod check;
 mod folder;
 pub mod import;
+mod message;
 pub mod record;
 mod redact;
 mod sampling;

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::fields::{FIELDS, LIMITS};
 use crate::archive::sha256_hex;
+use crate::workload::message::text_bytes;
 
 /// Which kind of route a body is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -119,19 +120,10 @@ impl BodyFacts {
 
 /// Bytes of text that a message puts into the prompt.
 fn message_bytes(message: &Value) -> usize {
-    let content = match &message["content"] {
-        Value::String(text) => text.len(),
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|p| p["text"].as_str())
-            .map(str::len)
-            .sum(),
-        _ => 0,
-    };
     let calls = message
         .get("tool_calls")
         .filter(|c| c.is_array())
         .map_or(0, |c| c.to_string().len());
     let thought = message["reasoning_content"].as_str().map_or(0, str::len);
-    content + calls + thought
+    text_bytes(message) + calls + thought
 }

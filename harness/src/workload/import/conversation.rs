@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::plan::{Bad, Options, Prompt, Request, Turns};
+use crate::workload::message::text_bytes;
 
 /// A turn: the role as a body has it, and the message.
 pub(super) struct Turn {
@@ -53,17 +54,4 @@ pub(super) fn requests(
         }
     };
     Ok(chosen.into_iter().map(request).collect())
-}
-
-/// Bytes of text of a message.
-fn text_bytes(message: &Value) -> usize {
-    match &message["content"] {
-        Value::String(text) => text.len(),
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|p| p["text"].as_str())
-            .map(str::len)
-            .sum(),
-        _ => 0,
-    }
 }
