@@ -53,14 +53,6 @@ pub(super) fn four(x: &ActBlock, g: usize) -> __m256i {
     _mm256_set1_epi32(i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]))
 }
 
-/// Both in every 32-bit lane.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn in_lanes(halves: [i16; 2]) -> __m256i {
-    let [a, b] = halves.map(i16::to_le_bytes);
-    _mm256_set1_epi32(i32::from_le_bytes([a[0], a[1], b[0], b[1]]))
-}
-
 /// Adds the pairs of products of the weights in some registers, from group `first` on, with each
 /// token's activations to 16-bit sums, which may wrap around.
 #[inline]
@@ -97,7 +89,9 @@ pub(super) fn small_dots<const T: usize, const H: usize>(
     let mut sums = [[_mm256_setzero_si256(); H]; T];
     if offset != 0 {
         for (sums, x) in sums.iter_mut().zip(x) {
-            *sums = [_mm256_mullo_epi16(in_lanes(x.halves), _mm256_set1_epi16(-offset)); H];
+            let [a, b] = x.halves.map(i16::to_le_bytes);
+            let halves = _mm256_set1_epi32(i32::from_le_bytes([a[0], a[1], b[0], b[1]]));
+            *sums = [_mm256_mullo_epi16(halves, _mm256_set1_epi16(-offset)); H];
         }
     }
     add_products(&mut sums, panel, 0, x);
@@ -209,7 +203,6 @@ pub(super) struct Q8_0;
 
 impl Format for Q8_0 {
     const BYTES: usize = 34;
-    const WIDE: bool = true;
     type Scale = __m256;
 
     #[inline]
@@ -268,12 +261,6 @@ impl Format for Q8_0 {
         x: &ActBlock,
     ) -> __m256 {
         scaled(acc, isum, scale, x.d)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn add_scaled(acc: __m256, isum: __m256i, scale: __m256, d: f32) -> __m256 {
-        scaled(acc, isum, scale, d)
     }
 }
 

@@ -7,7 +7,7 @@
 )]
 use std::arch::x86_64::*;
 
-use super::formats::{Groups, add_products, in_lanes, vnni_products};
+use super::formats::{Groups, add_products, vnni_products};
 use super::place::Place;
 use super::tile::{Format, Panel};
 use crate::kernels::activations::ActBlock;
@@ -65,13 +65,6 @@ unsafe fn scales(place: impl Place, part: usize) -> (__m256, __m256) {
     )
 }
 
-/// The sum of the activations, in every lane: without a detour through a core's other registers.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn sum(x: &ActBlock) -> __m256i {
-    _mm256_madd_epi16(in_lanes(x.halves), _mm256_set1_epi16(1))
-}
-
 /// acc - min * (sumq * d) + scale * (isum * d), each sum fused.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
@@ -79,12 +72,11 @@ fn add_run(
     acc: __m256,
     isum: __m256i,
     (scale, min): (__m256, __m256),
-    d: f32,
-    sumq: __m256i,
+    x: &ActBlock,
+    sum: i32,
 ) -> __m256 {
-    let d = _mm256_set1_ps(d);
-    let acc = _mm256_fnmadd_ps(min, _mm256_mul_ps(_mm256_cvtepi32_ps(sumq), d), acc);
-    let product = _mm256_mul_ps(_mm256_cvtepi32_ps(isum), d);
+    let acc = _mm256_fnmadd_ps(min, _mm256_set1_ps(sum as f32 * x.d), acc);
+    let product = _mm256_mul_ps(_mm256_cvtepi32_ps(isum), _mm256_set1_ps(x.d));
     _mm256_fmadd_ps(scale, product, acc)
 }
 
@@ -114,7 +106,7 @@ impl Format for Q4K {
         scale: Self::Scale,
         x: &ActBlock,
     ) -> __m256 {
-        add_run(acc, isum, scale, x.d, sum(x))
+        add_run(acc, isum, scale, x, x.sum())
     }
 }
 
@@ -150,9 +142,9 @@ impl Format for Q5K {
         scale: Self::Scale,
         x: &ActBlock,
     ) -> __m256 {
-        let sumq = sum(x);
-        let isum = _mm256_add_epi32(isum, _mm256_slli_epi32::<4>(sumq));
-        add_run(acc, isum, scale, x.d, sumq)
+        let sum = x.sum();
+        let isum = _mm256_add_epi32(isum, _mm256_set1_epi32(16 * sum));
+        add_run(acc, isum, scale, x, sum)
     }
 }
 
@@ -204,19 +196,16 @@ impl Format for Q6K {
         scales: &[Self::Scale; H],
         x: &[ActBlock; T],
     ) -> [[__m256i; H]; T] {
+        let offsets: [_; T] = array(|t| offsets(&x[t]));
         let mut isums = [[_mm256_setzero_si256(); H]; T];
-        let (threes, rest) = x.as_chunks::<3>();
-        let (of_threes, of_rest) = isums.as_chunks_mut::<3>();
-        for (x, isums) in threes.iter().zip(of_threes) {
-            q6_dots(panel, scales, x, isums);
-        }
-        for (x, isums) in rest.iter().zip(of_rest) {
-            q6_dots(
-                panel,
-                scales,
-                std::array::from_ref(x),
-                std::array::from_mut(isums),
-            );
+        for half in 0..2 {
+            let mut sums: [_; T] = array(|t| [offsets[t][half]; H]);
+            add_products(&mut sums, &panel[4 * half..][..4], 4 * half, x);
+            for (isums, sums) in isums.iter_mut().zip(sums) {
+                for ((isum, sum), (scales, _)) in isums.iter_mut().zip(sums).zip(scales) {
+                    *isum = _mm256_add_epi32(*isum, _mm256_madd_epi16(sum, scales[half]));
+                }
+            }
         }
         isums
     }
@@ -256,27 +245,6 @@ impl Format for Q6K {
     ) -> __m256 {
         let s = _mm256_mul_ps(dw, _mm256_set1_ps(x.d));
         _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum), s, acc)
-    }
-}
-
-/// [`Q6K`]'s dots of few tokens: both the sums of a half and those of the halves stay in registers.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn q6_dots<const T: usize, const H: usize>(
-    panel: &Panel<H>,
-    scales: &[<Q6K as Format>::Scale; H],
-    x: &[ActBlock; T],
-    isums: &mut [[__m256i; H]; T],
-) {
-    let offsets: [_; T] = array(|t| offsets(&x[t]));
-    for half in 0..2 {
-        let mut sums: [_; T] = array(|t| [offsets[t][half]; H]);
-        add_products(&mut sums, &panel[4 * half..][..4], 4 * half, x);
-        for (isums, sums) in isums.iter_mut().zip(sums) {
-            for ((isum, sum), (scales, _)) in isums.iter_mut().zip(sums).zip(scales) {
-                *isum = _mm256_add_epi32(*isum, _mm256_madd_epi16(sum, scales[half]));
-            }
-        }
     }
 }
 

@@ -11,7 +11,6 @@ mod place;
 mod planes;
 mod softmax;
 mod tile;
-mod wide;
 
 pub(super) use attention::products;
 pub(super) use floats::dot_rows;

@@ -11,7 +11,6 @@ use std::ops::Range;
 use super::formats::{Mxfp4, Q4_0, Q4_1, Q8_0, small_dots, vnni_dots};
 use super::k_quants::{Q4K, Q5K, Q6K};
 use super::place::{Packed, Place, ROWS, Rows, Tile};
-use super::wide;
 use crate::formats::blocks::GgmlType;
 use crate::formats::tiles::TILE_ROWS;
 use crate::kernels::activations::{ActBlock, Run};
@@ -31,7 +30,7 @@ pub(super) type Panel<const H: usize> = [[__m256i; H]; 8];
 
 /// The f32 sums of some tokens, sixteen rows each.
 #[repr(align(32))]
-pub(super) struct Sums(pub(super) [[f32; TILE_ROWS]; RUN]);
+struct Sums([[f32; TILE_ROWS]; RUN]);
 
 /// A block format over eight rows. Row r of a register's lanes is row r of the tile.
 pub(super) trait Format {
@@ -41,9 +40,6 @@ pub(super) trait Format {
     const PARTS: usize = 1;
     /// What decoded weights, which are unsigned, are above what the products are to be of.
     const OFFSET: i16 = 0;
-    /// Whether the decoded weights are signed bytes whose products with [`wide::LEAST`] tokens and
-    /// more, but by VNNI, go by [`wide`].
-    const WIDE: bool = false;
     /// The scales of a part of each row.
     type Scale: Copy;
 
@@ -101,15 +97,6 @@ pub(super) trait Format {
         scale: Self::Scale,
         x: &ActBlock,
     ) -> __m256;
-
-    /// As [`Format::add`], of a [`Format::WIDE`] format, to whose products the activations bring no
-    /// more than their scale.
-    ///
-    /// # Safety
-    /// The machine has AVX2, FMA and F16C.
-    unsafe fn add_scaled(_acc: __m256, _isum: __m256i, _scale: Self::Scale, _d: f32) -> __m256 {
-        unreachable!("products in bytes")
-    }
 }
 
 /// See [`crate::kernels::matmul`]. The caller holds an `Isa` of this level, with `VNNI` of AVX-VNNI's.
@@ -214,8 +201,6 @@ pub(super) unsafe fn each_tile<F: Format, P: Place, const VNNI: bool>(
     let (digits, blocks, width) = (x.digits(precision), x.k / 32, rows.len());
     // A run's activations stay in L2 while the rows go by.
     for run in x.runs(tokens.clone()) {
-        let is_wide = F::WIDE && !VNNI && run.tokens.len() >= wide::LEAST;
-        let widened = is_wide.then(|| wide::widened(&run, digits, blocks));
         for first in (start..rows.end).step_by(TILE_ROWS) {
             let places: [P; HALVES] = std::array::from_fn(|half| place(first, half));
             let (from, to) = (first.max(rows.start), (first + TILE_ROWS).min(rows.end));
@@ -233,13 +218,7 @@ pub(super) unsafe fn each_tile<F: Format, P: Place, const VNNI: bool>(
                     continue;
                 }
                 let mut sums = Sums([[0.0; TILE_ROWS]; RUN]);
-                if let Some(x) = &widened {
-                    let n = run.tokens.len();
-                    wide::some_tokens::<F, P>(places, digits, blocks, n, x, &mut sums);
-                } else {
-                    let least = x.least_scale;
-                    some_tokens::<F, P, VNNI>(places, digits, blocks, &run, least, &mut sums);
-                }
+                some_tokens::<F, P, VNNI>(places, digits, blocks, &run, x.least_scale, &mut sums);
                 for (t, sums) in run.tokens.clone().zip(&sums.0) {
                     put(t, sums);
                 }
@@ -254,7 +233,7 @@ pub(super) unsafe fn each_tile<F: Format, P: Place, const VNNI: bool>(
 /// The machine has AVX2, FMA and F16C; the rows have those weights.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn part<F: Format, P: Place>(place: P, b: usize) -> ([__m256i; 8], F::Scale) {
+unsafe fn part<F: Format, P: Place>(place: P, b: usize) -> ([__m256i; 8], F::Scale) {
     let part = b % F::PARTS;
     // SAFETY: by the caller's promise.
     unsafe {
@@ -321,94 +300,82 @@ unsafe fn some_tokens<F: Format, P: Place, const VNNI: bool>(
             let scales = [low_scale, high_scale];
             let plain = F::is_plain(low_scale, least) && F::is_plain(high_scale, least);
             for digit in 0..digits {
-                let (panel, x) = (&panel, run.blocks(digit, b));
+                let x = run.blocks(digit, b);
                 if plain {
-                    add_tokens::<_, TOGETHER>(&Bytes::<F, true, VNNI> { panel, scales }, x, sums);
+                    add_tokens::<F, true, VNNI>(&panel, scales, x, sums);
                 } else {
-                    add_tokens::<_, TOGETHER>(&Bytes::<F, false, VNNI> { panel, scales }, x, sums);
+                    add_tokens::<F, false, VNNI>(&panel, scales, x, sums);
                 }
             }
         }
     }
 }
 
-/// 32 decoded weights of each of sixteen rows, and how they meet tokens.
-pub(super) trait Decoded {
-    /// A block of a token's activations.
-    type X;
-
-    /// Adds the products with a few tokens, whose sums stay in registers, to theirs.
-    ///
-    /// # Safety
-    /// The machine has AVX2, FMA and F16C, and AVX-VNNI where the type is for such.
-    unsafe fn add<const T: usize>(&self, x: &[Self::X; T], sums: &mut [[f32; TILE_ROWS]; T]);
-}
-
-/// Adds a block's products with the tokens of `x` to their sums, `N` (at most 8) tokens at a time.
+/// Adds a block's products with the tokens of `x` to their sums.
 ///
 /// # Safety
-/// As [`Decoded::add`].
+/// The machine has AVX2, FMA and F16C.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn add_tokens<D: Decoded, const N: usize>(
-    block: &D,
-    x: &[D::X],
+unsafe fn add_tokens<F: Format, const PLAIN: bool, const VNNI: bool>(
+    panel: &Panel<HALVES>,
+    scales: [F::Scale; HALVES],
+    x: &[ActBlock],
     sums: &mut Sums,
 ) {
-    let (whole, rest) = x.as_chunks::<N>();
-    let (whole_sums, rest_sums) = sums.0[..x.len()].as_chunks_mut::<N>();
+    let (sixes, rest) = x.as_chunks::<TOGETHER>();
+    let (six_sums, rest_sums) = sums.0[..x.len()].as_chunks_mut::<TOGETHER>();
     // SAFETY: by the caller's promise.
     unsafe {
-        for (x, sums) in whole.iter().zip(whole_sums) {
-            block.add(x, sums);
+        for (x, sums) in sixes.iter().zip(six_sums) {
+            a_few::<F, PLAIN, VNNI, TOGETHER>(panel, scales, x, sums);
         }
         let four = rest.len() & 4;
         if four != 0
-            && let Some((x, _)) = rest.split_first_chunk::<4>()
+            && let Some((x, _)) = rest.split_first_chunk()
             && let Some((sums, _)) = rest_sums.split_first_chunk_mut()
         {
-            block.add(x, sums);
+            a_few::<F, PLAIN, VNNI, 4>(panel, scales, x, sums);
         }
         let (rest, rest_sums) = (&rest[four..], &mut rest_sums[four..]);
         if rest.len() & 2 != 0
-            && let Some((x, _)) = rest.split_first_chunk::<2>()
+            && let Some((x, _)) = rest.split_first_chunk()
             && let Some((sums, _)) = rest_sums.split_first_chunk_mut()
         {
-            block.add(x, sums);
+            a_few::<F, PLAIN, VNNI, 2>(panel, scales, x, sums);
         }
         if rest.len() & 1 != 0
-            && let Some((_, x)) = rest.split_last_chunk::<1>()
+            && let Some((_, x)) = rest.split_last_chunk()
             && let Some((_, sums)) = rest_sums.split_last_chunk_mut()
         {
-            block.add(x, sums);
+            a_few::<F, PLAIN, VNNI, 1>(panel, scales, x, sums);
         }
     }
 }
 
-/// Weights that meet the activations in bytes.
-struct Bytes<'a, F: Format, const PLAIN: bool, const VNNI: bool> {
-    panel: &'a Panel<HALVES>,
+/// As [`add_tokens`], for a few tokens.
+///
+/// # Safety
+/// The machine has AVX2, FMA and F16C, with `VNNI` AVX-VNNI as well.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn a_few<F: Format, const PLAIN: bool, const VNNI: bool, const T: usize>(
+    panel: &Panel<HALVES>,
     scales: [F::Scale; HALVES],
-}
-
-impl<F: Format, const PLAIN: bool, const VNNI: bool> Decoded for Bytes<'_, F, PLAIN, VNNI> {
-    type X = ActBlock;
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn add<const T: usize>(&self, x: &[ActBlock; T], sums: &mut [[f32; TILE_ROWS]; T]) {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            if VNNI {
-                together_by_vnni::<F, PLAIN, T>(self.panel, self.scales, x, sums);
-            } else {
-                together::<F, PLAIN, T>(self.panel, self.scales, x, sums);
-            }
+    x: &[ActBlock; T],
+    sums: &mut [[f32; TILE_ROWS]; T],
+) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if VNNI {
+            together_by_vnni::<F, PLAIN, T>(panel, scales, x, sums);
+        } else {
+            together::<F, PLAIN, T>(panel, scales, x, sums);
         }
     }
 }
 
-/// As [`Decoded::add`]; once for each kind of dot products, as the instructions that a function may
-/// use are no parameter.
+/// As [`add_tokens`], for tokens whose sums stay in registers; once for each kind of dot products,
+/// as the instructions that a function may use are no parameter.
 macro_rules! together {
     ($name:ident, $dots:ident, $features:literal) => {
         /// # Safety
