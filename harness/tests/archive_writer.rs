@@ -45,7 +45,7 @@ fn a_sealed_archive_reads_back_what_was_written() {
     );
     let raw = archive.raw(&session.planned, "001").unwrap();
     assert_eq!(
-        session.requests[1].recompute(&raw, session.launch.kind),
+        session.requests[1].recompute(&raw, session.launch.kind, false),
         session.requests[1]
     );
     let files = list_files(&path).unwrap();

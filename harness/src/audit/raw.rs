@@ -119,7 +119,7 @@ fn recompute(archive: &Archive, session: &mut SessionFacts, i: usize, audit: &mu
     }
     // Sessions that were read back have gaps between tokens whatever their protocol.
     let gaps = session.readback.is_some();
-    let again = stored.recompute_with(&raw, session.launch.kind, gaps);
+    let again = stored.recompute(&raw, session.launch.kind, gaps);
     audit.requests += 1;
     audit.token_hashes += [&again.prompt_hash, &again.generated_hash, &again.text_hash]
         .iter()

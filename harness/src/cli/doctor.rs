@@ -1,6 +1,5 @@
 //! `palindrome doctor`: what this machine lacks, what it means and what helps.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,8 +8,8 @@ use serde::Serialize;
 use super::aa::{of_kind, this_host, what_is_seen};
 use super::args::DoctorArgs;
 use super::{Exit, describe};
-use crate::derive::{Metric, percent};
-use crate::host::{HostRecord, Readings, machine, telemetry_not_shown};
+use crate::derive::{Metric, percent, three_digits};
+use crate::host::{HostFacts, HostRecord, Readings, machine, telemetry_not_shown};
 use crate::replay::ClientCost;
 use crate::setup::{SetupError, active, cache_folder, check_venv, find_python, on_path};
 
@@ -64,15 +63,16 @@ impl Check {
 pub fn doctor(args: &DoctorArgs) -> Exit {
     let cache = cache_folder();
     let readings = Readings::take();
+    let facts = machine().describe();
     let mut checks = python();
     checks.extend([
         compiler(),
         cargo(),
         disk(&cache),
         memory(&readings),
-        clock(),
+        clock(&facts),
         client(),
-        governor(),
+        governor(&facts),
         load(&readings),
         pressure(&readings),
         telemetry(),
@@ -215,15 +215,8 @@ fn memory(readings: &Readings) -> Check {
     }
 }
 
-fn read(path: &str) -> Option<String> {
-    fs::read_to_string(path)
-        .ok()
-        .map(|text| text.trim().to_owned())
-}
-
-fn clock() -> Check {
-    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    match read(path) {
+fn clock(facts: &HostFacts) -> Check {
+    match facts.clocksource.clone() {
         Some(source) if ["tsc", "kvm-clock", "arch_sys_counter"].contains(&source.as_str()) => {
             Check::ok("clock", source)
         }
@@ -248,7 +241,7 @@ fn client() -> Check {
     const GAP_NS: f64 = 1e9 / 10_000.0;
     const STREAMS: f64 = 64.0;
     let cost = ClientCost::measure();
-    let share = |ns: f64| percent(ns / GAP_NS);
+    let share = |ns: f64| format!("{}%", three_digits(ns / GAP_NS * 100.0));
     let own = cost.stamp_and_store_ns;
     let read = cost.with_read_ns.map(|ns| {
         format!(
@@ -272,8 +265,8 @@ fn client() -> Check {
     Check::bad("client cost", State::Note, found, fix)
 }
 
-fn governor() -> Check {
-    match read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") {
+fn governor(facts: &HostFacts) -> Check {
+    match facts.governor.clone() {
         Some(name) if name == "performance" => Check::ok("governor", name),
         Some(name) => Check::bad(
             "governor",
@@ -388,8 +381,8 @@ fn spread(cache: &Path) -> Check {
             fix,
         );
     }
-    let busy = record.newest(Metric::DecodeRate.key());
-    if busy.is_some_and(|(aa, _)| aa.other_work) {
+    let newest = record.newest_by_kind(Metric::DecodeRate.key());
+    if newest.iter().any(|(aa, _)| aa.other_work) {
         let fix = "the machine had other work meanwhile: run `palindrome aa` again on a quiet one";
         return Check::bad(NAME, State::Note, seen.join("; "), fix);
     }

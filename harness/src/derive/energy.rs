@@ -46,8 +46,13 @@ pub(super) fn session_energy(
             .iter()
             .map(|(device, figure)| (device, figure as &dyn AnyFigure)),
     );
+    // Newer Intel GPUs count the card, and the package within it.
+    let within_a_card = |device: &str| {
+        let card = device.strip_suffix(" pkg").map(|at| format!("{at} card"));
+        card.is_some_and(|card| counters.iter().any(|(name, _)| *name == card))
+    };
     let parts: Vec<&dyn AnyFigure> = parts
-        .filter(|(device, _)| is_part(device))
+        .filter(|(device, _)| is_part(device) && !within_a_card(device))
         .map(|(_, figure)| figure)
         .collect();
     let id = |name: &str| format!("{scope}/{name}");

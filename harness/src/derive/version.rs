@@ -3,7 +3,8 @@
 //! A published figure is audited for as long as its archive exists, so what a version derives never
 //! changes afterwards:
 //!
-//! * A new figure is added inside [`Book::since`](super::book::Book::since) with the newest version.
+//! * A new figure is added inside [`Book::since`](super::book::Book::since) with the newest version,
+//!   or only where a fact is there that older archives lack.
 //!   Audits of older archives count it and do not miss it.
 //! * A new formula for an existing figure gets a name of its own, and stands beside the old one:
 //!   `if book.version() >= N { new } else { old }`. So do new words: a sentence that would appear in
@@ -18,7 +19,8 @@ pub const DERIVE_CHANGELOG: &[(u32, &str)] = &[
     (
         2,
         "`derive` in figures.json; where servers were read back (readback.json): settings, noise, energy, first byte and \
-         first content, percentiles of requests sent one at a time; what the client cost; halves of paired sessions",
+         first content, percentiles of requests sent one at a time; what the client cost; halves of paired sessions; \
+         margins of further `[gate]` rules and quartets to settle them",
     ),
     (
         1,

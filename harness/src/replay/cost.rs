@@ -73,7 +73,8 @@ fn with_read() -> io::Result<f64> {
             // A reader that is gone ends it.
             (0..EVENTS).all(|_| to.write_all(&event).is_ok())
         });
-        let mut buffer = vec![0_u8; 64 << 10];
+        // One event a read, however many wait.
+        let mut buffer = vec![0_u8; event().len()];
         let mut reads = 0_u64;
         let before = thread_cpu_ns();
         loop {

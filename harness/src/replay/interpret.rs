@@ -79,16 +79,10 @@ impl RequestRecord {
         record
     }
 
-    /// The record again, computed from its own header fields and the raw response. An audit
-    /// compares the two.
+    /// The record again, computed from its own header fields and the raw response; `gaps` as of
+    /// [`RequestHeader::gaps`]. An audit compares the two.
     #[must_use]
-    pub fn recompute(&self, raw: &RawResponse, kind: ServerKind) -> Self {
-        self.recompute_with(raw, kind, false)
-    }
-
-    /// The same; `gaps` as of [`RequestHeader::gaps`].
-    #[must_use]
-    pub fn recompute_with(&self, raw: &RawResponse, kind: ServerKind, gaps: bool) -> Self {
+    pub fn recompute(&self, raw: &RawResponse, kind: ServerKind, gaps: bool) -> Self {
         let header = RequestHeader {
             index: self.index,
             body: self.body.clone(),

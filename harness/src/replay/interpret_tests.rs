@@ -257,5 +257,5 @@ fn a_record_recomputes_to_itself() {
         ..RequestHeader::default()
     };
     let record = RequestRecord::assemble(header, &raw, ServerKind::Openai);
-    assert_eq!(record.recompute(&raw, ServerKind::Openai), record);
+    assert_eq!(record.recompute(&raw, ServerKind::Openai, false), record);
 }

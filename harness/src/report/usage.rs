@@ -14,7 +14,9 @@ pub(super) fn sections(source: &Source<'_>) -> Vec<Block> {
         .sessions
         .iter()
         .filter(|s| s.readback.is_some());
-    let sessions: Vec<&SessionFacts> = read_back.collect();
+    let mut sessions: Vec<&SessionFacts> = read_back.collect();
+    // The halves of a paired session are one process.
+    sessions.dedup_by_key(|s| s.name());
     if sessions.is_empty() {
         return Vec::new();
     }
@@ -23,7 +25,7 @@ pub(super) fn sections(source: &Source<'_>) -> Vec<Block> {
         Block::Text(
             "Energy runs from the last sample before the first request to the first one after the last answer, warm-ups \
              included, over CPU packages, their DRAM and GPUs, for all that ran; a dash where the host shows none to \
-             this user."
+             this user. Of paired sessions none is given."
                 .into(),
         ),
     ];

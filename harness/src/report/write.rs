@@ -73,9 +73,10 @@ pub fn write(archive: &Archive, reports: &Path) -> Result<Written, ReportError> 
     };
     let manifest = archive.manifest()?;
     let files = manifest.iter().flat_map(|m| &m.subject);
+    let apart = by_arm(&facts);
     let source = Source {
         archive_name: &archive.name(),
-        facts: &by_arm(&facts),
+        facts: &apart,
         figures: &figures,
         seal_problem: match check_seal(archive.path())? {
             None => changed(archive)?,
@@ -96,7 +97,7 @@ pub fn write(archive: &Archive, reports: &Path) -> Result<Written, ReportError> 
             .collect(),
     };
     let page = page(&source);
-    let svg = chart::sessions_svg(&by_arm(&facts), &figures)?;
+    let svg = chart::sessions_svg(&apart, &figures)?;
 
     let folder = reports.join(archive.name());
     fs::create_dir_all(&folder).map_err(|source| ReportError::Io {

@@ -10,7 +10,7 @@ use rustix::process::getppid;
 use super::mock::Script;
 
 /// Runs `exec-child`, `server-guard` or `mock-server` if that is the first argument; `None` for all else.
-/// before the arguments are parsed for people.
+/// Called before the arguments are parsed for people.
 pub fn inner_command() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     match args.next()?.to_str()? {

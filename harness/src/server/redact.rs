@@ -114,7 +114,7 @@ impl Redaction {
             if name == "HOME" {
                 let home = value.trim_end_matches('/');
                 made.home = (home.len() > 1 && home.starts_with('/')).then(|| home.to_owned());
-            } else if is_secret(&name) && value.len() >= SHORTEST {
+            } else if is_literal_secret(&name, &value) {
                 made.secrets.push(value);
             }
         }

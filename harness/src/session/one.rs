@@ -191,7 +191,8 @@ impl SessionRun<'_> {
             return None;
         }
         let mut readback = readback.clone();
-        readback.log = String::from_utf8_lossy(&read_log(log_path)).into_owned();
+        let log = read_log(log_path);
+        readback.log = Redaction::of(&self.arm.env).text(&String::from_utf8_lossy(&log));
         let terms = Terms {
             arm: self.arm,
             launch,

@@ -83,7 +83,7 @@ fn faster(sample: &Sample, random: &mut Random) -> Files {
         stored["arrivals"] = serde_json::to_value(&raw.arrivals).unwrap();
         files.insert(file, (stored.to_string() + "\n").into_bytes());
         let gaps = session.readback.is_some();
-        *record = record.recompute_with(&raw, session.launch.kind, gaps);
+        *record = record.recompute(&raw, session.launch.kind, gaps);
     }
     let file = format!("sessions/{name}/requests.jsonl");
     for (record, line) in session.requests.iter().zip(text(&files, &file).lines()) {

@@ -135,21 +135,19 @@ impl Of<'_> {
         used.sort_by(|a, b| b.ms.cmp(&a.ms).then(a.pid.cmp(&b.pid)));
         used.truncate(NAMED);
         let named = used.iter().map(|u| {
+            let (value, limit, how) = if u.core >= self.limits.other_core {
+                (u.core, self.limits.other_core, "at most")
+            } else {
+                (mean(u), self.limits.other_mean, "on average")
+            };
             let words = format!(
-                "process {} (pid {}) used {:.1} s of CPU time, at most {:.2} of a core",
+                "process {} (pid {}) used {:.1} s of CPU time, {how} {value:.2} of a core",
                 u.name,
                 u.pid,
                 u.ms as f64 / 1000.0,
-                u.core
             );
-            let limit = self.limits.other_core;
-            self.finding(
-                NoiseKind::OtherProcess,
-                Some(u.since_ns),
-                u.core,
-                limit,
-                words,
-            )
+            let since = Some(u.since_ns);
+            self.finding(NoiseKind::OtherProcess, since, value, limit, words)
         });
         named.collect()
     }

@@ -127,9 +127,9 @@ fn placement(log: &str, findings: &mut Findings) {
         Some((line, before.rsplit(' ').next()?))
     });
     let buffers: Vec<(&str, &str)> = buffers.collect();
-    // Memory of the host that a device can reach is still the host's.
-    let device =
-        |name: &str| (!name.starts_with("CPU") && !name.ends_with("_Host")).then(|| family(name));
+    // Memory of the host that a device can reach is still the host's, and AMX is a part of CPUs.
+    let of_host = |name: &str| name.starts_with("CPU") || name == "AMX" || name.ends_with("_Host");
+    let device = |name: &str| (!of_host(name)).then(|| family(name));
     let on_device = buffers
         .iter()
         .find_map(|(line, name)| Some((*line, device(name)?)));

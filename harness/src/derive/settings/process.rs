@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::found::Findings;
 use crate::host::ProcessFacts;
-use crate::server::{LaunchFacts, Readback};
+use crate::server::{LaunchFacts, Readback, ServerKind};
 
 /// Reads a process as it was before it was stopped.
 pub(super) fn read(launch: &LaunchFacts, readback: &Readback, findings: &mut Findings) {
@@ -29,15 +29,22 @@ pub(super) fn read(launch: &LaunchFacts, readback: &Readback, findings: &mut Fin
     findings.add("mmap", mapped, at("mapped"));
     let sha256 = model.map(|m| m.sha256.clone());
     findings.add("model_sha256", sha256, "launch.json models/0/sha256");
-    devices(process, &at, findings);
+    devices(launch.kind, process, &at, findings);
 }
 
 /// A GPU cannot be used without its device file, so a process that has none open computes on the
 /// CPU. One that has does not thereby compute on it: what it holds is the device, and the kind of its
-/// libraries, if they are of one kind, is what it reaches it by.
-fn devices(process: &ProcessFacts, at: &dyn Fn(&str) -> String, findings: &mut Findings) {
+/// libraries, if they are of one kind, is what it reaches it by. A command of any kind may compute in
+/// a process that it started, so of such a one nothing open says nothing.
+fn devices(
+    kind: ServerKind,
+    process: &ProcessFacts,
+    at: &dyn Fn(&str) -> String,
+    findings: &mut Findings,
+) {
     let open = process.devices.as_deref();
     match open {
+        Some([]) if kind == ServerKind::Openai => {}
         Some([]) => {
             let source = at("devices: no device file is open");
             findings.add("device", Some("none"), source.clone());

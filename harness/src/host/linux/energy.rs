@@ -6,19 +6,17 @@ use std::path::{Path, PathBuf};
 use super::proc::{number, text};
 use crate::host::{EnergyCounter, PowerReading};
 
-/// Energy counters. Absent where there is none that may be read.
-pub(super) fn counters() -> Option<Vec<EnergyCounter>> {
-    let mut found = powercap(Path::new("/sys/class/powercap"));
-    found.extend(hwmon(Path::new("/sys/class/hwmon")).0);
-    found.sort_by(|a, b| a.device.cmp(&b.device));
-    (!found.is_empty()).then_some(found)
-}
-
-/// Power of devices that count no energy.
-pub(super) fn power() -> Option<Vec<PowerReading>> {
-    let mut found = hwmon(Path::new("/sys/class/hwmon")).1;
-    found.sort_by(|a, b| a.device.cmp(&b.device));
-    (!found.is_empty()).then_some(found)
+/// Energy counters, and the power of devices that count no energy. Absent where there is none that
+/// may be read.
+pub(super) fn read() -> (Option<Vec<EnergyCounter>>, Option<Vec<PowerReading>>) {
+    let (mut counters, mut power) = hwmon(Path::new("/sys/class/hwmon"));
+    counters.extend(powercap(Path::new("/sys/class/powercap")));
+    counters.sort_by(|a, b| a.device.cmp(&b.device));
+    power.sort_by(|a, b| a.device.cmp(&b.device));
+    (
+        (!counters.is_empty()).then_some(counters),
+        (!power.is_empty()).then_some(power),
+    )
 }
 
 /// Zones of a powercap folder: whole packages and `psys`, and DRAM, which lies in a package's

@@ -30,6 +30,7 @@ impl Telemetry for LinuxTelemetry {
         let memory = meminfo();
         let vm = vmstat();
         let pages = |name: &str| Some(vm.get(name)? * rustix::param::page_size() as u64);
+        let (energy, power) = energy::read();
         HostSample {
             ns: now_ns(),
             cpu_busy: since.map(|s| s.busy),
@@ -50,8 +51,8 @@ impl Telemetry for LinuxTelemetry {
             swap_out_bytes: pages("pswpout"),
             thermal_throttles: if rarely { self.thermal.count() } else { None },
             cgroup_throttled_ns: throttle::cgroup_throttled_ns(),
-            energy: energy::counters(),
-            power: energy::power(),
+            energy,
+            power,
             others: self.scanner.scan(last),
         }
     }
